@@ -1,22 +1,23 @@
-# cleanup.sh: finds and removes what a section left behind. Sourced by ./test, which calls it after
-# every section with its folder, and at its end and when it is interrupted with the folder of all.
+# cleanup.sh: finds and removes what a section left behind. ./test sources this file. It cleans up after every
+# section, with the section's folder. At its end and when it is interrupted, it cleans up with the folder of
+# all sections.
 #
-# A resource is ours if it carries the folder: nothing else is ever touched.
+# A resource belongs to us if it carries the folder. Nothing else is ever touched.
 
-# Processes that were started by a section, also those that detached themselves.
+# The processes that a section started, including those that detached themselves.
 own_processes() { # BED
   local file pid
   for file in /proc/[0-9]*/environ; do
     pid=${file#/proc/}
     pid=${pid%/environ}
     if [[ $pid != "$BASHPID" ]] && grep -qzsxE "FATHOM_TESTBED=${1//./\\.}(/.*)?" "$file"; then
-      # A zombie has no environment any more, so only living ones come here.
+      # A zombie no longer has an environment, so only running processes get here.
       echo "$pid"
     fi
   done
 }
 
-# Mounts below the folder, the innermost first.
+# The mounts below the folder, innermost first.
 own_mounts() { awk -v bed="$1/" 'index($5 "/", bed) == 1 { print $5 }' /proc/self/mountinfo | tac; }
 
 own_loops() {
@@ -30,7 +31,8 @@ own_loops() {
   done
 }
 
-# A cgroup's name begins with this: the folder's and the section's, as in fathom-test.X1Y2Z3-stack.
+# The beginning of a cgroup's name: the names of the folder and of the section, as in
+# fathom-test.X1Y2Z3-stack.
 cgroup_prefix() { # BED
   local path=${1##*/fathom-test.}
   echo "fathom-test.${path//\//-}"
@@ -39,8 +41,8 @@ own_cgroups() {
   find /sys/fs/cgroup -maxdepth 3 -type d -name "$(cgroup_prefix "$1")*" 2>/dev/null | tac
 }
 
-# Compressed memory carries no path, so that the section that makes /dev/zramN leaves a file of that name
-# in its folder before.
+# Compressed memory has no path. So a section leaves a file with the name of the device in its folder before
+# it makes /dev/zramN.
 own_zrams() {
   local file
   for file in "$1"/zram[0-9]* "$1"/*/zram[0-9]*; do
@@ -56,12 +58,12 @@ leftovers() {
   own_zrams "$1" | sed 's/^/compressed memory /'
 }
 
-# Mounts and loop devices go first while their servers still answer, then the servers, then what the
+# Mounts and loop devices go first, while their servers still answer. Then the servers go, and then what the
 # servers held.
 sweep_resources() {
   local bed=$1 item round
   for round in 1 2 3; do
-    # What is frozen dies of no signal.
+    # A frozen process does not die of a signal.
     for item in $(own_cgroups "$bed"); do
       [[ ! -w $item/freezer.state ]] || echo THAWED >"$item/freezer.state" || true
     done
@@ -73,7 +75,7 @@ sweep_resources() {
     done
     for item in $(own_mounts "$bed"); do umount -l "$item" 2>/dev/null || true; done
     for item in $(own_loops "$bed"); do
-      # What a section sets of its queue outlives the file of a loop device.
+      # Settings that a section made on a loop device's queue remain after its file is gone.
       { echo 128 >"/sys/block/${item#/dev/}/queue/nr_requests"; echo 1 >"/sys/block/${item#/dev/}/queue/iostats"; } 2>/dev/null || true
       losetup -d "$item" 2>/dev/null || true
     done

@@ -1,11 +1,11 @@
 #!/bin/bash
-# fio-times.sh: fathom's service time beside fio's slat, clat and lat, on targets whose delay is
-# known: the table of docs/performance.md, "Beside fio's times". Not a part of ./test, because it asserts no
-# time: its figures are to be read.
+# fio-times.sh: compares fathom's service time with fio's slat, clat and lat, on targets with a known delay.
+# The result is the table "Beside fio's times" of docs/performance.md. It is not a part of ./test, because it
+# checks no times: its figures are for a reader.
 #
 #   cargo build --release && tests/fio-times.sh [SECONDS]
 #
-# As root it needs fio, jq and qemu-storage-daemon, and removes what it makes.
+# It runs as root, needs fio, jq and qemu-storage-daemon, and removes what it makes.
 set -euo pipefail
 fathom=${FATHOM_BIN:-$(dirname "${BASH_SOURCE[0]}")/../target/release/fathom}
 fathom=$(realpath "$fathom")
@@ -20,10 +20,10 @@ finish() {
 trap finish EXIT
 cd "$folder"
 
-# Nanoseconds as microseconds with three digits or so.
+# Nanoseconds as microseconds with about three digits.
 us() { awk '{ for (i = 1; i <= NF; i++) printf " %.*f |", ($i < 10000 ? 2 : $i < 100000 ? 1 : 0), $i / 1000; print "" }'; }
 
-# The middle of the bucket in which half of the I/Os lie, and the mean.
+# The middle of the bucket that contains the median, and the mean.
 fathom_times() { # TARGET DEPTH BACKEND OPTIONS...
   local target=$1 depth=$2 backend=$3
   shift 3

@@ -1,21 +1,21 @@
-# lib.sh: what the sections share. A section is a bash script that sources this, makes devices below
-# $FATHOM_BED, and says `check "a sentence" command…` for everything that must hold.
+# lib.sh: functions that the sections share. A section is a bash script that sources this file, makes devices
+# below $FATHOM_BED, and calls `check "a sentence" command…` for everything that must hold.
 set -euo pipefail
 : "${FATHOM_BED:?run this through ./test}" "${FATHOM_RESULTS:?}" "${FATHOM_BIN:?}" "${FATHOM_ROOT:?}"
 cd "$FATHOM_BED"
 source "$FATHOM_ROOT/tests/cleanup.sh"
-# What the names of the section's cgroups begin with.
+# The beginning of the names of the section's cgroups.
 cgroup_name=$(cgroup_prefix "$FATHOM_BED")
 fathom=$FATHOM_BIN
 faults_bin=${FATHOM_FAULTS_BIN:-}
-# Used by the sections: where the output of the last command went.
+# The output of the last command. The sections use it.
 out=$FATHOM_BED/out.txt
 
 pass() { echo "ok $1" | tee -a "$FATHOM_RESULTS"; }
 fail() { echo "failed $1: $2" | tee -a "$FATHOM_RESULTS"; }
 skip() { echo "skipped $1: $2" | tee -a "$FATHOM_RESULTS"; }
 
-# The command holds: its status decides, its output is in the log.
+# Checks that the command succeeds. Its status decides, and its output is in the log.
 check() { # SENTENCE COMMAND...
   local sentence=$1 held=0
   shift
@@ -23,7 +23,7 @@ check() { # SENTENCE COMMAND...
   if [[ $held -eq 0 ]]; then pass "$sentence"; else fail "$sentence" "$*"; fi
 }
 
-# Ends the section: it cannot run here.
+# Ends the section because it cannot run here.
 cannot_run() {
   echo "$1" >"$FATHOM_BED/why"
   exit 77
@@ -38,7 +38,7 @@ require() { # COMMAND...
 
 require_root() { [[ $EUID -eq 0 ]] || cannot_run "loop devices and mounts need root"; }
 
-# What the section has to undo runs at its end in reverse order, also after a failure.
+# The commands that undo a section's changes. They run at its end in reverse order, also after a failure.
 undo=()
 later() { undo+=("$*"); }
 undo_all() {
@@ -50,13 +50,13 @@ undo_all() {
 trap undo_all EXIT
 trap 'exit 143' TERM INT HUP
 
-# A value between two others, all of them decimal numbers.
+# Whether a value lies between two others. All are decimal numbers.
 between() { # VALUE LOW HIGH
   echo "value $1, expected $2 to $3"
   awk -v v="$1" -v low="$2" -v high="$3" 'BEGIN { exit !(v != "" && low + 0 <= v + 0 && v + 0 <= high + 0) }'
 }
 
-# Waits until a command holds: a real time-out, against hangs only.
+# Waits until a command succeeds. The timeout guards only against hangs.
 wait_until() { # SECONDS COMMAND...
   local limit=$((SECONDS + $1))
   shift
@@ -66,7 +66,7 @@ wait_until() { # SECONDS COMMAND...
   done
 }
 
-# Runs fathom and keeps its status instead of failing: in $status, its output in $out.
+# Runs fathom. Its status is in $status, without failing, and its output in $out.
 status=0
 run_fathom() {
   status=0
@@ -79,7 +79,7 @@ run_fathom() {
 status_is() { [[ " $* " == *" $status "* ]]; }
 says() { grep -qiE -- "$1" "$out"; }
 
-# A loop device over a file: its name in $loop.
+# Makes a loop device over a file. Its name is in $loop.
 make_loop() { # FILE [OPTIONS...]
   local file=$1
   shift
@@ -89,7 +89,7 @@ make_loop() { # FILE [OPTIONS...]
 
 remove_loop() { losetup -d "$1"; }
 
-# Runs `fathom run` into a result file of its own: $result; its status in $status.
+# Runs `fathom run` with a new result file. The file is $result, and the status is in $status.
 results_made=0
 measure() { # ARGUMENTS OF fathom run
   results_made=$((results_made + 1))
@@ -97,17 +97,17 @@ measure() { # ARGUMENTS OF fathom run
   run_fathom run "$@" --out "$result"
 }
 
-# Whether a figure lies between two others: 0; 2 if it is below, as on a machine that has other things
-# to do; 1 if it is above, or no figure.
+# Whether a figure lies between two others: 0 if it does; 2 if it is below, as on a busy machine; 1 if it is
+# above, or not a figure.
 near() { # VALUE LOW HIGH
   if between "$1" "$2" "$3"; then return 0; fi
   if between "$1" 1e-9 "$2"; then return 2; fi
   return 1
 }
 
-# For a device whose limit is known. Passed if the command holds in one of three attempts. Where others
-# have the CPUs or the disk, such a device is slower than its limit; the command says that by 2. It shows
-# nothing, and is skipped. What is wrong is wrong each time. Whether it held is in $held.
+# A check of a device with a known limit. It passes if the command succeeds in one of three attempts. If other
+# programs use the CPUs or the disk, such a device is slower than its limit, and the command returns 2. Then
+# the check shows nothing and is skipped. A real fault fails each time. Whether the check passed is in $held.
 reached() { # SENTENCE COMMAND...
   local sentence=$1 try slow=0 code
   shift
@@ -126,7 +126,7 @@ reached() { # SENTENCE COMMAND...
   fi
 }
 
-# The same of a figure that MEASURE measures.
+# The same for a figure that MEASURE measures.
 reaches() { # SENTENCE LOW HIGH MEASURE EXPRESSION ARGUMENTS OF fathom run
   local sentence=$1
   shift
@@ -135,14 +135,14 @@ reaches() { # SENTENCE LOW HIGH MEASURE EXPRESSION ARGUMENTS OF fathom run
 measured_near() { # LOW HIGH MEASURE EXPRESSION ARGUMENTS
   local low=$1 high=$2 measure=$3 expression=$4
   shift 4
-  # A bucket that may stand in front of a limit has to be empty again.
+  # A bucket in front of a limit has to be empty again.
   sleep 0.5
   "$measure" "$@"
   status_is 0 || return 1
   near "$(trial "$expression")" "$low" "$high"
 }
 
-# A figure of the last trial of $result, by a jq expression over the trial's line.
+# A figure of the last trial of $result, by a jq expression over the line of the trial.
 trial() { # EXPRESSION
   tail -n +2 "$result" | jq -rs "
     def ios: [.workers[].cells[] | .read.ios + .write.ios] | add;
@@ -151,7 +151,7 @@ trial() { # EXPRESSION
     def failures: [.workers[].errors.count] | add;
     def kept: [.workers[].errors.first[]];
     def seconds: .window_ns / 1e9;
-    # A bucket is at most 1/128 wide, so its middle is within 0.4 %.
+    # A bucket is at most 1/128 wide, so its middle is within 0.4 % of every value in it.
     def quantile(\$q; field): [.workers[].cells[] | (.read, .write) | (field // {buckets: []}).buckets[]]
       | sort_by(.[0]) | (map(.[1]) | add) as \$all
       | reduce .[] as \$b ({sum: 0, at: null};
@@ -162,14 +162,14 @@ trial() { # EXPRESSION
     [.[] | select(.line == \"trial\")] | last | $1"
 }
 
-# A target's file or device counted by the kernel: read and written bytes of a block device.
+# The bytes that the kernel counted for a block device: read and written.
 device_bytes() { # /dev/NAME
   awk '{ printf "%.0f %.0f\n", $3 * 512, $7 * 512 }' "/sys/class/block/$(basename "$1")/stat"
 }
 
 mounted() { grep -q " $1 " /proc/self/mountinfo; }
 
-# qemu-storage-daemon with these arguments, until all the files are exported.
+# Runs qemu-storage-daemon with these arguments and waits until all files are exported.
 serve() { # EXPORTED-FILES... -- ARGUMENTS
   local files=() file
   while [[ $1 != -- ]]; do files+=("$1"); shift; done
@@ -184,7 +184,7 @@ serve() { # EXPORTED-FILES... -- ARGUMENTS
   done
 }
 
-# The file system whose one file fails on request, at $1; its file is $1/data.
+# Mounts the file system whose file fails on request at $1. The file is $1/data.
 serve_faults() { # MOUNTPOINT OPTIONS...
   local folder=$1
   mkdir -p "$folder"

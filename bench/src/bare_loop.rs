@@ -1,8 +1,10 @@
-//! The engine beside a loop that only submits and reaps: what measuring costs on top of the ring.
+//! Compares the engine with a loop that only submits and reaps. The difference is the cost of
+//! measuring on top of the ring.
 //!
-//! The bare loop has the engine's ring (its flags, a registered file, registered buffers) and sends
-//! the same entries again and again: no offsets, no stamps, no histograms, no slots. Both run in
-//! this process on one CPU, alternately A B B A, and CPU time of the thread for each I/O is compared.
+//! The bare loop uses the engine's ring (its flags, a registered file, registered buffers) and
+//! submits the same entries again and again: no offsets, no timestamps, no histograms, no slots.
+//! Both run in this process on one CPU, alternately in the order A B B A. The bench compares the
+//! thread's CPU time per I/O.
 
 #![expect(unsafe_code, reason = "the kernel writes to the buffers of a ring")]
 
@@ -24,14 +26,15 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::engine::{Nobody, ZEROS, random_reads, zeros};
 use crate::peers::{median, spread};
 
-/// Bytes of an I/O.
+/// The size of an I/O in bytes.
 const BLOCK: usize = 4096;
-/// The most that the engine may cost, as a multiple of the bare loop.
+/// The highest allowed cost of the engine, as a multiple of the cost of the bare loop.
 const GOAL: f64 = 1.08;
-/// Batches between two looks at the clock, which then cost nothing.
+/// The number of batches between two readings of the clock. At this number the readings cost almost
+/// nothing.
 const LOOK: u32 = 64;
 
-/// How much of everything there is.
+/// The amount of work of the bench.
 #[derive(Clone, Copy, Debug)]
 pub struct RingSize {
     /// Pairs of runs for each row.
@@ -41,7 +44,7 @@ pub struct RingSize {
 }
 
 impl RingSize {
-    /// Long enough for figures.
+    /// Long enough for reliable figures.
     pub const FULL: Self = Self { pairs: 41, run: Span::from_ms(300) };
     /// Just enough to run every row.
     #[cfg(test)]
@@ -66,7 +69,7 @@ impl Work {
     }
 }
 
-/// The goal is for full batches.
+/// Only full batches have a goal.
 const ROWS: [(Work, u32, Option<f64>); 4] = [
     (Work::Nothing, 32, Some(GOAL)),
     (Work::Zeros, 32, Some(GOAL)),
@@ -74,13 +77,13 @@ const ROWS: [(Work, u32, Option<f64>); 4] = [
     (Work::Zeros, 1, None),
 ];
 
-/// A comparison that was made.
+/// A completed comparison.
 #[derive(Debug)]
 struct RingRow {
     work: Work,
     queue_depth: u32,
     goal: Option<f64>,
-    /// Nanoseconds of CPU for each I/O of the engine and of the bare loop.
+    /// CPU time per I/O in nanoseconds, of the engine and of the bare loop.
     pairs: Vec<[f64; 2]>,
 }
 
@@ -107,8 +110,8 @@ pub fn all(size: RingSize) -> Result<RingComparisons, String> {
     Ok(RingComparisons { rows, size })
 }
 
-/// Runs two things alternately as A B B A, so that a drift of the machine favors neither, on a thread
-/// of its own that is bound to one CPU.
+/// Runs two measurements alternately in the order A B B A, so that a drift of the machine favors
+/// neither. They run on their own thread, which is bound to one CPU.
 pub fn alternate(
     pairs: u32,
     mut a: impl FnMut() -> Result<f64, String> + Send,
@@ -132,7 +135,8 @@ pub fn alternate(
     }
 }
 
-/// Threads inherit it, so the engine's worker is bound too. The first CPU serves interrupts.
+/// Binds the calling thread to the last CPU that it may run on. Its child threads inherit this, so
+/// the engine's worker is bound too. The first CPU serves interrupts.
 fn bind_to_last_cpu() -> rustix::io::Result<()> {
     let allowed = sched_getaffinity(None)?;
     let mut one = CpuSet::new();
@@ -143,7 +147,7 @@ fn bind_to_last_cpu() -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// What an I/O costs the bare loop, whose ring is made by the thread that uses it.
+/// The CPU time per I/O of the bare loop. The thread that uses the ring also makes it.
 fn bare_loop(
     bare: &mut Option<BareLoop>,
     work: Work,
@@ -160,7 +164,7 @@ fn bare_loop(
     cost
 }
 
-/// What an I/O costs the engine, full distributions and all.
+/// The CPU time per I/O of the engine, with all its distributions.
 fn engine(work: Work, queue_depth: u32, run: Span) -> Result<f64, String> {
     let record = match work {
         Work::Nothing => calibrate::nop_ring(queue_depth, 1, run),
@@ -177,16 +181,16 @@ fn engine(work: Work, queue_depth: u32, run: Span) -> Result<f64, String> {
     worker_cpu_ns(&record).ok_or_else(|| "the engine's run has no I/O or no CPU time".to_owned())
 }
 
-/// CPU time of the only worker for each I/O.
+/// The CPU time per I/O of the only worker.
 pub fn worker_cpu_ns(record: &Record) -> Option<f64> {
     let cpu = record.workers.first()?.cpu?;
     let completed = record.ledger().completed;
     (completed > 0 && record.errors() == 0).then(|| cpu.0 as f64 / completed as f64)
 }
 
-/// A ring, and the entries that it sends again and again.
+/// A ring, and the entries that it submits again and again.
 struct BareLoop {
-    /// Closed ahead of the buffers, in the order of the fields.
+    /// Declared before the buffers, because fields are dropped in order: the ring is closed first.
     ring: IoUring,
     entries: Vec<squeue::Entry>,
     _buffers: Vec<u8>,
@@ -221,7 +225,7 @@ impl BareLoop {
         Ok(Self { ring, entries, _buffers: buffers })
     }
 
-    /// Submits and reaps whole batches for some time, and gives the CPU time of one I/O.
+    /// Submits and reaps whole batches for the given time. Returns the CPU time per I/O.
     fn run(&mut self, time: Span) -> io::Result<f64> {
         let end = WallInstant::now() + Duration::from_nanos(time.0);
         let before = thread_cpu_ns();
@@ -236,8 +240,8 @@ impl BareLoop {
 
     #[inline]
     fn batch(&mut self) -> io::Result<u64> {
-        // SAFETY: the entries' buffers live as long as the ring, and whatever comes back, all that is
-        // in flight is waited for below.
+        // SAFETY: the entries' buffers live as long as the ring. The code below waits for every I/O
+        // in flight, whatever its result.
         let pushed = unsafe { self.ring.submission().push_multiple(&self.entries) };
         assert!(pushed.is_ok(), "the queue has room for a batch");
         let (mut open, mut failure) = (self.entries.len(), None);
@@ -262,7 +266,7 @@ impl BareLoop {
     }
 }
 
-/// A ring like the engine's, or a plain one where the kernel does not know its flags.
+/// A ring like the engine's, or a plain ring if the kernel does not know the engine's flags.
 fn build_ring(entries: u32) -> io::Result<IoUring> {
     let mut builder = IoUring::builder();
     builder.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all();
@@ -273,7 +277,7 @@ fn build_ring(entries: u32) -> io::Result<IoUring> {
     })
 }
 
-/// CPU time that the calling thread has used, in nanoseconds.
+/// The CPU time of the calling thread, in nanoseconds.
 fn thread_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

@@ -1,9 +1,9 @@
-//! What fathom itself costs: nanoseconds of engine for each I/O, and the parts that a report is made
-//! of. The one figure that guards the product is the engine's, because a generator that is slower
-//! than its target measures itself.
+//! Measures the cost of fathom itself: nanoseconds of engine time per I/O, and the parts that make
+//! a report. The engine's figure is the one that guards the product, because a load generator that
+//! is slower than its target measures itself.
 //!
-//! Each bench has a smoke size that runs in `cargo test`, so that it cannot rot. No test looks at
-//! the times.
+//! Each bench has a smoke size that runs in `cargo test`, so that the bench cannot rot. No test
+//! checks the times.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,19 +23,19 @@ use fathom_engine::target::OpenTarget;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
 use fathom_report::document::{self, Line};
 
-/// How much of everything there is.
+/// The amount of work of the benches.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineSize {
     /// The window of a run in virtual time.
     simulated: Span,
     /// The window of a run in real time.
     real: Span,
-    /// How often a small operation is repeated.
+    /// The number of repetitions of a small operation.
     repeats: u32,
 }
 
 impl EngineSize {
-    /// Long enough for figures.
+    /// Long enough for reliable figures.
     pub const FULL: Self =
         Self { simulated: Span::from_secs(10), real: Span::from_secs(3), repeats: 2_000 };
     /// Just enough to run every line.
@@ -47,13 +47,14 @@ impl EngineSize {
 /// One line of the table.
 #[derive(Debug)]
 pub struct EngineRow {
-    /// What was done.
+    /// The operation.
     pub what: String,
-    /// Nanoseconds of real time for one of them.
+    /// Real time per operation, in nanoseconds.
     pub wall_ns: f64,
-    /// Nanoseconds of CPU for one of them, user and kernel; none where it was too short to tell.
+    /// CPU time per operation, user and kernel, in nanoseconds. `None` if the work was too short to
+    /// measure it.
     pub cpu_ns: Option<f64>,
-    /// How many there were.
+    /// The number of operations.
     pub count: u64,
 }
 
@@ -66,7 +67,7 @@ pub fn all(size: EngineSize) -> Result<Vec<EngineRow>, String> {
     let target = zeros()?;
     for backend in [BackendKind::Uring, BackendKind::Aio, BackendKind::Sync] {
         for depth in [1, 32] {
-            // A machine may forbid a backend; the others are still worth their lines.
+            // A machine may forbid a backend. The other backends still get their lines.
             match real(&target, backend, depth, size) {
                 Ok(row) => rows.push(row),
                 Err(why) => eprintln!("left out: {why}"),
@@ -100,30 +101,30 @@ fn nanoseconds(value: f64) -> String {
     }
 }
 
-/// User and kernel CPU time of the process with all threads that there were, in nanoseconds. The
-/// kernel tells it in hundredths of a second, which is enough for work that takes seconds.
+/// User and kernel CPU time of the process, including its ended threads, in nanoseconds. The kernel
+/// reports it in hundredths of a second, which is enough for work that takes seconds.
 fn process_cpu_ns() -> Option<u64> {
     cpu_ns([11, 12])
 }
 
-/// The same of all children that have ended and were waited for.
+/// The same for all children that have ended and were waited for.
 pub fn children_cpu_ns() -> Option<u64> {
     cpu_ns([13, 14])
 }
 
-/// The sum of two fields of the process's line, counted from behind its name.
+/// The sum of two fields of the process's line, counted from the end of the program's name.
 fn cpu_ns(fields: [usize; 2]) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is the program's name in brackets, which may hold anything.
+    // The second field is the program's name in brackets, which may contain any characters.
     let values: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |index: usize| values.get(index)?.parse::<u64>().ok();
     Some((ticks(fields[0])? + ticks(fields[1])?) * 10_000_000)
 }
 
-/// Below this the hundredths of a second say nothing.
+/// Below this, hundredths of a second are too coarse.
 const CPU_WORTH_TELLING_NS: f64 = 200e6;
 
-/// Does something and says what one of `count` took.
+/// Does the work and returns the time per operation.
 fn timed<T>(what: &str, work: impl FnOnce() -> (u64, T)) -> (EngineRow, T) {
     let (cpu, wall) = (process_cpu_ns(), WallInstant::now());
     let (count, result) = work();
@@ -144,7 +145,7 @@ fn timed<T>(what: &str, work: impl FnOnce() -> (u64, T)) -> (EngineRow, T) {
     )
 }
 
-/// Nobody looks while a bench runs.
+/// An observer that ignores everything.
 pub struct Nobody;
 
 impl Observer for Nobody {
@@ -152,7 +153,7 @@ impl Observer for Nobody {
     fn progress(&mut self, _: &Progress) {}
 }
 
-/// One worker that reads blocks of 4 KiB at random, so many at once.
+/// One worker that reads blocks of 4 KiB at random, at the given queue depth.
 pub fn random_reads(queue_depth: u32, length: Bytes, window: Span) -> Point {
     let region = Region { target: 0, offset: Bytes(0), length };
     let stream = Stream {
@@ -162,13 +163,14 @@ pub fn random_reads(queue_depth: u32, length: Bytes, window: Span) -> Point {
     Point::of(Vec::from([stream]), window)
 }
 
-/// The engine alone: the device answers in virtual time and costs a heap operation.
+/// The engine alone. The device answers in virtual time and costs one heap operation per I/O.
 fn simulated(
     what: &str,
     depth: u32,
     size: EngineSize,
 ) -> Result<(EngineRow, (Point, Record)), String> {
-    // As many servers as I/Os: each takes 1 us of virtual time, so that a second has enough of them.
+    // There are as many servers as I/Os in flight. Each I/O takes 1 us of virtual time, so a second
+    // has enough of them.
     let options: sim::Options = format!("queue,servers={depth},service-time={depth}us").parse()?;
     let point = random_reads(depth, options.size, size.simulated);
     let stop = AtomicBool::new(false);
@@ -179,13 +181,13 @@ fn simulated(
     Ok((row, (point, record.map_err(|error| error.to_string())?)))
 }
 
-/// The kernel's shortest path: it clears the buffer and says that it is done. A file in memory would
-/// not do, because io_uring hands such files to its worker threads.
+/// The kernel's shortest path: it clears the buffer and completes the read. A file in memory does
+/// not work here, because io_uring hands such files to its worker threads.
 pub fn zeros() -> Result<OpenTarget, String> {
     open_device("/dev/zero")
 }
 
-/// A device of the kernel that reads and forgets. It takes writes too.
+/// Opens a device of the kernel that keeps no data. It accepts writes too.
 pub fn open_device(name: &str) -> Result<OpenTarget, String> {
     let file = fs::File::options().read(true).write(true).open(name);
     let file = file.map_err(|error| format!("{name}: {error}"))?;
@@ -198,7 +200,7 @@ pub fn open_device(name: &str) -> Result<OpenTarget, String> {
     })
 }
 
-/// As much of it as is addressed.
+/// The part of it that is addressed.
 pub const ZEROS: Bytes = Bytes(1 << 30);
 
 /// The engine, a backend and the kernel's shortest path.
@@ -220,7 +222,7 @@ fn real(
     record.map(|_| row).map_err(|error| error.to_string())
 }
 
-/// The parts of the loop that can be taken out of it.
+/// The parts of the loop that can run on their own.
 fn parts(size: EngineSize) -> Vec<EngineRow> {
     let count = u64::from(size.repeats) * 1000;
     let mut rows = Vec::new();
@@ -287,7 +289,7 @@ fn histogram(size: EngineSize) -> Vec<EngineRow> {
     Vec::from([record, merge, quantile])
 }
 
-/// A trial as long as a usual one, written and read.
+/// Writes and reads the document of a trial of usual length.
 fn documents(size: EngineSize) -> Result<Vec<EngineRow>, String> {
     let (_, (point, record)) = simulated("", 32, size)?;
     let trial = Trial {

@@ -1,10 +1,10 @@
-//! How many instructions of its own the engine needs for an I/O, counted by callgrind. Times depend
-//! on the machine and on who else uses it; this figure repeats, so a change of a few instructions in
-//! the hot loop shows.
+//! Counts the engine's own instructions per I/O with callgrind. Times depend on the machine and on
+//! its other users. This figure repeats, so it shows a change of a few instructions in the hot
+//! loop.
 //!
-//! Each load runs twice for different times in a process under valgrind, and what is told is the
-//! difference of the instructions over the difference of the I/Os: starting, calibrating the clock
-//! and ending cost the same in both.
+//! Each load runs twice under valgrind, with windows of different length. The figure is the
+//! difference of the instructions divided by the difference of the I/Os: starting, calibrating the
+//! clock and ending cost the same in both runs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,13 +19,13 @@ use fathom_engine::{Devices, run_point};
 use crate::engine::{Nobody, ZEROS, zeros};
 use crate::peers::{Profile, build, median, output_of, said};
 
-/// How much of everything there is.
+/// The amount of work of the bench.
 #[derive(Clone, Copy, Debug)]
 pub struct InstructionSize {
-    /// The shorter and the longer window, in milliseconds. Valgrind makes the engine some ten times
-    /// slower.
+    /// The shorter and the longer window, in milliseconds. Valgrind makes the engine about ten
+    /// times slower.
     windows_ms: [u64; 2],
-    /// How often each is run; the median counts.
+    /// The number of runs of each load; the median counts.
     repeats: usize,
 }
 
@@ -37,7 +37,7 @@ impl InstructionSize {
     const SMOKE: Self = Self { windows_ms: [20, 100], repeats: 1 };
 }
 
-/// What one I/O after the other is made of.
+/// A load whose I/Os are counted.
 #[derive(Clone, Debug)]
 struct Load {
     name: &'static str,
@@ -45,7 +45,7 @@ struct Load {
     pattern: Pattern,
     read_share: f64,
     pacing: fn() -> Pacing,
-    /// The most instructions that the project allows.
+    /// The highest number of instructions that the project allows.
     goal: Option<f64>,
 }
 
@@ -58,7 +58,7 @@ const DEEP: Load = Load {
     goal: None,
 };
 
-/// The first one has the goal.
+/// Only the first load has a goal.
 const LOADS: [Load; 7] = [
     Load { goal: Some(150.0), ..DEEP },
     Load {
@@ -69,8 +69,8 @@ const LOADS: [Load; 7] = [
     Load { name: "io_uring, queue depth 32, random, half of them writes", read_share: 0.5, ..DEEP },
     Load { name: "io_uring, queue depth 32, random writes", read_share: 0.0, ..DEEP },
     Load {
-        // More than can be done, because a loop that waits for what is due spins, and how often
-        // it does so in a nanosecond says nothing.
+        // This rate is more than the engine can reach. A loop that waits for due I/Os spins, and
+        // its number of spins says nothing.
         name: "io_uring, queue depth 32, random reads, open loop with Poisson arrivals, behind",
         pacing: || Pacing::open(Rate(10e6), Arrivals::Poisson, 32),
         ..DEEP
@@ -99,16 +99,17 @@ impl Load {
                 Vec::from([Region { target: 0, offset: Bytes(0), length: ZEROS }]),
             )
         };
-        // One slice, as long as the window, so that both runs merge the same number of them.
+        // One interval, as long as the window, so that both runs merge the same number of
+        // intervals.
         Point { interval: window, ..Point::of(Vec::from([stream]), window) }
     }
 }
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Debug)]
 struct InstructionRow {
     load: Load,
-    /// Instructions for each I/O, one figure for each repeat.
+    /// Instructions per I/O, one figure per repeat.
     instructions: Vec<f64>,
 }
 
@@ -117,11 +118,11 @@ struct InstructionRow {
 pub struct InstructionCounts {
     rows: Vec<InstructionRow>,
     valgrind: String,
-    /// Where the longest run of each load left its profile.
+    /// The folder with the profile of the longest run of each load.
     profiles: PathBuf,
 }
 
-/// Counts every load. Refuses where valgrind is missing.
+/// Counts every load. Returns an error if valgrind is missing.
 pub fn all(size: InstructionSize, profile: Profile) -> Result<InstructionCounts, String> {
     let valgrind = valgrind()?;
     let program = build("fathom-bench", profile)?;
@@ -141,14 +142,14 @@ pub fn all(size: InstructionSize, profile: Profile) -> Result<InstructionCounts,
     Ok(InstructionCounts { rows, valgrind, profiles })
 }
 
-/// Valgrind's version, or what to do where there is none.
+/// Valgrind's version, or an error that says how to install it.
 fn valgrind() -> Result<String, String> {
     output_of("valgrind", &["--version"])
         .map(|version| version.trim().to_owned())
         .map_err(|why| format!("{why}\n  valgrind is missing: apt-get install valgrind"))
 }
 
-/// What one run needed.
+/// The counts of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Counted {
     instructions: u64,
@@ -156,7 +157,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// Instructions for each of the I/Os that a longer run had more.
+    /// Instructions per I/O, over the additional I/Os of a longer run.
     fn until(self, longer: Self) -> Option<f64> {
         let ios = longer.ios.checked_sub(self.ios).filter(|&ios| ios > 0)?;
         let instructions = longer.instructions.checked_sub(self.instructions)?;
@@ -164,8 +165,8 @@ impl Counted {
     }
 }
 
-/// Counts a load in a shorter and in a longer window. On a busy machine the longer one may have got
-/// less of it, and so fewer I/Os: then both are made longer.
+/// Counts a load in a shorter and in a longer window. On a busy machine the longer run may get less
+/// CPU time, and so fewer I/Os. In that case both windows are made longer.
 fn difference(
     program: &Path,
     index: usize,
@@ -182,7 +183,7 @@ fn difference(
     Err(format!("{}: the machine is too busy: a longer run had fewer I/Os", LOADS[index].name))
 }
 
-/// Runs a load under callgrind.
+/// Runs a load under callgrind and reads its counts.
 fn count(program: &Path, index: usize, window_ms: u64, out: &Path) -> Result<Counted, String> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", &format!("--callgrind-out-file={}", out.display())])
@@ -222,7 +223,7 @@ impl InstructionCounts {
         text
     }
 
-    /// How to see where the instructions are.
+    /// The command that shows where the instructions are.
     pub fn hint(&self) -> String {
         format!(
             "where they are: callgrind_annotate --auto=yes --include=$PWD {}/0.callgrind",
@@ -234,7 +235,7 @@ impl InstructionCounts {
 /// The command of the process that is counted, after `bench`.
 pub const CHILD: &str = "counted-run";
 
-/// What the process under valgrind does: runs a load and prints how many I/Os there were.
+/// The work of the process under valgrind: it runs a load and prints the number of I/Os.
 pub fn child(load: &str, window_ms: &str) -> Result<(), String> {
     let number = |text: &str| text.parse::<u64>().map_err(|error| format!("{text}: {error}"));
     let load = LOADS.get(number(load)? as usize).ok_or("no such load")?;

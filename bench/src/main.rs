@@ -1,7 +1,7 @@
-//! What fathom itself costs, and how often what it concludes is wrong. docs/performance.md has the
-//! tables, and says how to read them.
+//! Measures the cost of fathom itself, and how often its conclusions are wrong. docs/performance.md
+//! has the tables and explains how to read them.
 //!
-//! Every bench runs at a smoke size in `cargo test`, which looks at no time.
+//! Every bench runs at a smoke size in `cargo test`, which checks no times.
 
 mod bare_loop;
 mod conclusions;
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The root of the repository, from where this file was compiled.
+/// The root of the repository from which this file was compiled.
 fn root() -> PathBuf {
     match Path::new(env!("CARGO_MANIFEST_DIR")).parent() {
         Some(parent) => parent.to_path_buf(),

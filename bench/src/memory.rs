@@ -1,9 +1,9 @@
-//! How much memory a run of a day takes, and its report.
+//! Measures the memory that a run of a day needs, and that its report needs.
 //!
-//! The real collector, record, verdict and document get invented tallies of 24 hours with 8 streams
-//! and intervals of a second: service times drawn from a lognormal distribution whose scale wanders,
-//! so that a direction of an interval occupies 200 to 300 buckets. Each part runs in a process of its
-//! own, whose peak the kernel tells.
+//! The real collector, record, verdict and document receive invented tallies of 24 hours with 8
+//! streams and intervals of a second. Service times come from a lognormal distribution whose scale
+//! drifts, so that a direction of an interval occupies 200 to 300 buckets. Each part runs in its
+//! own process. The kernel reports the peak of each process.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -23,20 +23,21 @@ use fathom_report::page::Level;
 use fathom_report::terminal::{self, Style};
 use fathom_report::{csv, html};
 
-/// How long the run is that the bench looks at.
+/// The length of the run, in seconds.
 const DAY: u64 = 86_400;
 const STREAMS: usize = 8;
-/// I/Os of a stream in an interval: enough to occupy as many buckets as far more would.
+/// I/Os of a stream in an interval: enough to occupy as many buckets as a far larger number would.
 const IOS: usize = 600;
-/// Service times that are drawn beforehand; drawing each anew would take minutes.
+/// The number of service times that are drawn beforehand. Drawing one for every I/O would take
+/// minutes.
 const DRAWN: usize = 1 << 16;
 
-/// The bench: a table of the peaks.
+/// Runs the bench and returns a table of the peaks.
 pub fn bench() -> Result<String, String> {
     let folder = std::env::temp_dir().join(format!("fathom-memory-{}", std::process::id()));
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let table = table(&folder, DAY);
-    // It lies in the folder for temporary files; nothing else of value is in it.
+    // The folder is below the one for temporary files, and holds nothing else of value.
     let _ = fs::remove_dir_all(&folder);
     table
 }
@@ -68,7 +69,7 @@ fn table(folder: &Path, seconds: u64) -> Result<String, String> {
     Ok(text)
 }
 
-/// Runs a part in a process of its own.
+/// Runs a part in its own process.
 fn child(part: &[&str], result: &Path) -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(program)
@@ -89,7 +90,7 @@ fn peaks<const N: usize>(printed: &str) -> Result<[u64; N], String> {
     numbers.try_into().map_err(|_| format!("{N} peaks were to be told, not '{}'", printed.trim()))
 }
 
-/// One part, in the process that was started for it; gives what it prints.
+/// Runs one part, in the process that was started for it. Returns the text to print.
 pub fn part(arguments: &[&str]) -> Result<String, String> {
     match arguments {
         ["run", seconds, read_share, result] => {
@@ -97,7 +98,7 @@ pub fn part(arguments: &[&str]) -> Result<String, String> {
             let share = read_share.parse().map_err(|error| format!("{read_share}: {error}"))?;
             write(seconds, share, Path::new(result))?;
             let written = peak()?;
-            // What a run does when it ends: it reads its own document and shows it.
+            // At its end a run reads its own document and shows it.
             terminal::document(&read(Path::new(result))?, Level::Full, &Style::default());
             Ok(format!("{written} {}\n", peak()?))
         }
@@ -109,7 +110,7 @@ pub fn part(arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// The most memory that this process ever had, in bytes.
+/// The peak memory of this process, in bytes.
 fn peak() -> Result<u64, String> {
     let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -117,7 +118,7 @@ fn peak() -> Result<u64, String> {
     kib.map(|kib| kib * 1024).ok_or_else(|| "the kernel tells no VmHWM".to_owned())
 }
 
-/// Lognormal around 100 us, nine in ten between 44 and 228 us.
+/// Lognormal around 100 us: nine in ten lie between 44 and 228 us.
 fn service_time(chance: &mut SplitMix64) -> f64 {
     100_000.0 * (0.5 * chance.normal()).exp()
 }
@@ -137,7 +138,7 @@ fn point(seconds: u64, read_share: f64) -> Point {
     }
 }
 
-/// A run of so many seconds, from its tallies to its document.
+/// A run of the given number of seconds, from its tallies to its document.
 fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
     let mut chance = SplitMix64(1);
     let drawn: Vec<f64> = (0..DRAWN).map(|_| service_time(&mut chance)).collect();
@@ -197,7 +198,7 @@ fn read(result: &Path) -> Result<document::Document, String> {
     read.map_err(|error| failed(&error))
 }
 
-/// Everything that `fathom report` can make of a result.
+/// Makes everything that `fathom report` can make from a result.
 fn report(result: &Path) -> Result<(), String> {
     let document = read(result)?;
     let put = |extension: &str, text: String| {
@@ -229,7 +230,7 @@ mod tests {
         let trial = &document.trials[0];
         assert_eq!(trial.intervals().count() as u64, seconds * STREAMS as u64);
         assert!(trial.series.len() < 600 * STREAMS);
-        // As many buckets as the bench says.
+        // The number of buckets is about what the bench states.
         let buckets: Vec<usize> = trial
             .series
             .iter()

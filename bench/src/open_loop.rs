@@ -1,9 +1,10 @@
-//! How exactly an open loop keeps its schedule: what it offers against what was asked, how late it
-//! starts what is due, and what that costs. On /dev/zero, which can do it, so that what is seen is
-//! the generator; and fio with the same load beside it, where it is installed.
+//! Measures how exactly an open loop keeps its schedule: the rate that it offers against the
+//! requested rate, how late it starts due I/Os, and what that costs. The target is /dev/zero, which
+//! is fast enough, so the figures show the generator. Where fio is installed, it runs the same load
+//! for comparison.
 //!
-//! A smoke size runs in `cargo test`. No test looks at the times: what falls due follows from the
-//! schedule alone.
+//! A smoke size runs in `cargo test`. No test checks the times: the schedule alone determines which
+//! I/Os fall due.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -21,24 +22,24 @@ use crate::engine::Nobody;
 
 /// I/Os per second.
 const RATES: [f64; 4] = [1e3, 1e4, 5e4, 1.5e5];
-/// As much of /dev/zero as is addressed.
+/// The part of /dev/zero that is addressed.
 const ZEROS: Bytes = Bytes(1 << 30);
-/// The most in flight, for both programs.
+/// The maximum number of I/Os in flight, for both programs.
 const DEPTH: u32 = 32;
 
-/// How much of everything there is.
+/// The amount of work of the bench.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenLoopSize {
-    /// How long each run is measured.
+    /// The window of each run.
     window: Span,
-    /// Load before it.
+    /// The load before the window.
     warm_up: Span,
-    /// Whether fio runs beside it.
+    /// Whether fio runs too.
     peers: bool,
 }
 
 impl OpenLoopSize {
-    /// Long enough for figures.
+    /// Long enough for reliable figures.
     pub const FULL: Self =
         Self { window: Span::from_secs(5), warm_up: Span::from_ms(500), peers: true };
     /// Just enough to run every row.
@@ -46,11 +47,12 @@ impl OpenLoopSize {
     const SMOKE: Self = Self { window: Span::from_ms(200), warm_up: Span(0), peers: false };
 }
 
-/// Who makes the load.
+/// The program that makes the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Generator {
     Fathom,
-    /// With real-time priority, so that it can be seen on a machine that others use too.
+    /// With real-time priority, so that the generator's own delays are visible on a machine with
+    /// other users.
     FathomRealtime,
     Fio,
 }
@@ -65,20 +67,20 @@ impl Generator {
     }
 }
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Debug)]
 pub struct OpenLoopRow {
     generator: Generator,
     arrivals: Arrivals,
     asked: f64,
-    /// I/Os that fell due, or that fio started.
+    /// The I/Os that fell due, or that fio started.
     offered: u64,
-    /// In so much time.
+    /// The time in which they fell due.
     seconds: f64,
     /// How late the generator started them, and how many could not start because the target was
-    /// behind. fio does not tell.
+    /// behind. fio does not report this.
     lateness: Option<StartDelay>,
-    /// Of one CPU.
+    /// CPU time as a share of one CPU.
     cpu_share: f64,
 }
 
@@ -98,7 +100,7 @@ pub fn all(size: OpenLoopSize) -> Result<Vec<OpenLoopRow>, String> {
                     Generator::Fio => fio(arrivals, asked, size),
                     _ => fathom(&target, generator, arrivals, asked, size),
                 };
-                // A machine may forbid one of them; the others are still worth their lines.
+                // A machine may forbid one of them. The others still get their lines.
                 match row {
                     Ok(row) => rows.push(row),
                     Err(why) => eprintln!("left out: {}: {why}", generator.name()),
@@ -163,8 +165,8 @@ fn of_record(
     }
 }
 
-/// fio with the same load. Its linear process starts I/Os at equal distances as long as completions
-/// keep up.
+/// Runs fio with the same load. Its linear process starts I/Os at equal intervals as long as
+/// completions keep up.
 fn fio(arrivals: Arrivals, asked: f64, size: OpenLoopSize) -> Result<OpenLoopRow, String> {
     let process = match arrivals {
         Arrivals::Uniform => "linear",
@@ -187,7 +189,7 @@ fn fio(arrivals: Arrivals, asked: f64, size: OpenLoopSize) -> Result<OpenLoopRow
 }
 
 fn of_fio(text: &str, arrivals: Arrivals, asked: f64) -> Result<OpenLoopRow, String> {
-    // fio writes its warnings ahead of the document, to the same place.
+    // fio writes its warnings to the same stream, before the document.
     let begin = text.find('{').ok_or("no JSON")?;
     let read: Value = serde_json::from_str(&text[begin..]).map_err(|error| error.to_string())?;
     let job = &read["jobs"][0];
@@ -206,12 +208,12 @@ fn of_fio(text: &str, arrivals: Arrivals, asked: f64) -> Result<OpenLoopRow, Str
 }
 
 impl OpenLoopRow {
-    /// How far what was offered lies from what was asked, in percent.
+    /// The difference between the offered and the requested load, in percent.
     fn deviation(&self) -> f64 {
         (self.offered as f64 / (self.asked * self.seconds) - 1.0) * 100.0
     }
 
-    /// The same in standard errors of a Poisson count.
+    /// The same difference, in standard errors of a Poisson count.
     fn standard_errors(&self) -> f64 {
         let expected = self.asked * self.seconds;
         (self.offered as f64 - expected) / expected.sqrt()
@@ -274,7 +276,7 @@ mod tests {
         let plain = rows.iter().filter(|row| row.generator == Generator::Fathom);
         assert_eq!(plain.count(), 2 * RATES.len());
         for row in &rows {
-            // What falls due follows from the schedule, however slow the machine is.
+            // The schedule alone determines which I/Os fall due, however slow the machine is.
             match row.arrivals {
                 Arrivals::Uniform => assert!(row.deviation().abs() < 0.1, "{row:?}"),
                 Arrivals::Poisson => assert!(row.standard_errors().abs() < 3.0, "{row:?}"),

@@ -1,8 +1,8 @@
-//! What it costs that no block is written twice: random writes with the unique payload beside the
-//! same writes with a buffer that stays as it is, alternately on one CPU.
+//! Measures the cost of never writing the same block twice. Random writes with the unique payload
+//! alternate with the same writes from a constant buffer, on one CPU.
 //!
-//! The targets keep next to nothing of what is written, so that the payload's share is as large as
-//! it can be: on a real device a write costs many times more.
+//! The targets do very little with the data, so the payload's share of the cost is as large as it
+//! can be. On a real device a write costs many times more.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -18,36 +18,36 @@ use crate::bare_loop::{alternate, worker_cpu_ns};
 use crate::engine::{Nobody, ZEROS, open_device, random_reads};
 use crate::peers::{median, spread};
 
-/// The most that the unique payload may cost, as a multiple of the constant one.
+/// The highest allowed cost of the unique payload, as a multiple of the cost of the constant one.
 const GOAL: f64 = 1.1;
-/// How long the file in memory is.
+/// The length of the file in memory.
 const FILE: Bytes = Bytes(64 << 20);
-/// Full batches, as where reads are compared.
+/// Full batches, as in the comparison of reads.
 const QUEUE_DEPTH: u32 = 32;
 
-/// How much of everything there is.
+/// The amount of work of the bench.
 #[derive(Clone, Copy, Debug)]
 pub struct PayloadSize {
     /// Pairs of runs for each row.
     pairs: u32,
-    /// How long each run is.
+    /// The length of each run.
     run: Span,
 }
 
 impl PayloadSize {
-    /// Long enough for figures.
+    /// Long enough for reliable figures.
     pub const FULL: Self = Self { pairs: 41, run: Span::from_ms(300) };
     /// Just enough to run every row.
     #[cfg(test)]
     const SMOKE: Self = Self { pairs: 1, run: Span::from_ms(20) };
 }
 
-/// What is written to.
+/// The target of the writes.
 #[derive(Clone, Copy, Debug)]
 enum WriteTarget {
-    /// The kernel looks at nothing: no write can cost less.
+    /// The kernel does not look at the data: no write can cost less.
     Zero,
-    /// The kernel copies the block to its place.
+    /// The kernel copies the block into the file's memory.
     Memory,
 }
 
@@ -67,7 +67,8 @@ impl WriteTarget {
     }
 }
 
-/// Non-blocking, because io_uring would hand its I/Os to other threads otherwise.
+/// Makes a file in memory. It is non-blocking, because otherwise io_uring would hand its I/Os to
+/// other threads.
 fn file_in_memory() -> std::io::Result<OpenTarget> {
     let file: File = memfd_create("fathom-payload", MemfdFlags::CLOEXEC)?.into();
     file.set_len(FILE.0)?;
@@ -81,7 +82,7 @@ fn file_in_memory() -> std::io::Result<OpenTarget> {
     })
 }
 
-/// Runs every comparison and gives the table in Markdown.
+/// Runs every comparison and returns the table in Markdown.
 pub fn all(size: PayloadSize) -> Result<String, String> {
     let mut text = format!(
         "Medians of {} pairs of runs of {} s; lowest and highest ratio in brackets.\n\n\
@@ -163,7 +164,8 @@ mod tests {
             eprintln!("skipped: {why}");
             return;
         }
-        // A few blocks, so that each is written often; those that were not are still zeros.
+        // The file has few blocks, so that each one is written often. Blocks that were not written
+        // are still zeros.
         let written = |constant: bool| {
             let target = file_in_memory().expect("there is memory");
             let point = writes(Bytes(64 * 4096), Span::from_ms(100));

@@ -1,28 +1,28 @@
-//! Prints what a bench found, with the machine that it ran on, and puts it into
-//! docs/performance.md between that bench's marks, so that what is published is never typed.
+//! Prints the result of a bench with the machine that it ran on. Writes it into docs/performance.md
+//! between the marks of that bench, so that no published figure is typed by hand.
 
 use std::fs;
 use std::path::Path;
 
 use crate::peers::{load_average, output_of};
 
-/// Where the tables are kept, from the root.
+/// The page with the tables, relative to the root.
 const PAGE: &str = "docs/performance.md";
 
-/// A bench: its name in the command and in the marks, and what makes its table.
+/// A bench: its name in the command and in the marks, and the function that makes its table.
 #[derive(Clone, Copy, Debug)]
 pub struct Bench {
-    /// What stands behind `cargo run --release -p fathom-bench --`.
+    /// The argument after `cargo run --release -p fathom-bench --`.
     pub name: &'static str,
-    /// Gives its table in Markdown.
+    /// Returns its table in Markdown.
     pub run: fn() -> Result<String, String>,
 }
 
-/// Runs benches one after the other. One that cannot run does not keep the others from it.
+/// Runs benches one after the other. The others still run if one cannot.
 ///
 /// # Errors
 ///
-/// When a bench cannot run, or its table has no place.
+/// When a bench cannot run, or the page has no marks for its table.
 pub fn run(benches: &[Bench], root: &Path, write: bool) -> Result<(), String> {
     let mut failures = Vec::new();
     for bench in benches {
@@ -45,7 +45,7 @@ pub fn run(benches: &[Bench], root: &Path, write: bool) -> Result<(), String> {
     }
 }
 
-/// The day, the machine and how busy it was.
+/// The date, the machine and its load.
 fn setting(load_before: &str) -> String {
     let host = fathom_engine::host::host();
     let day = output_of("date", &["-u", "+%Y-%m-%d"]).unwrap_or_default();
@@ -69,7 +69,7 @@ fn rewrite(page: &Path, name: &str, text: &str) -> Result<(), String> {
     fs::write(page, put(&old, name, text)?).map_err(context)
 }
 
-/// The page with `text` between the marks of the bench `name`, in place of what was there.
+/// The page with `text` in place of the old text between the marks of the bench `name`.
 fn put(page: &str, name: &str, text: &str) -> Result<String, String> {
     let (begin, end) = (format!("<!-- bench {name} -->\n"), format!("<!-- end of {name} -->"));
     let parts = page.split_once(&begin).and_then(|(ahead, rest)| {

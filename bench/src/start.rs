@@ -1,7 +1,7 @@
-//! What lies around the measured time: from the start of the program to its first I/O, and between
-//! one point of an experiment and the next.
+//! Measures the time around the measured windows: from the start of the program to its first I/O,
+//! and between one point of an experiment and the next.
 //!
-//! A smoke size runs in `cargo test`. No test looks at the times.
+//! A smoke size runs in `cargo test`. No test checks the times.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -26,37 +26,37 @@ use crate::peers::{Profile, Scratch, StandIn, build, folder, median, said, stops
 
 /// From the start of the program to the first I/O, in milliseconds.
 const START_GOAL: f64 = 50.0;
-/// Of all the time, in percent.
+/// The share of the total time between points, in percent.
 const BETWEEN_GOAL: f64 = 10.0;
-/// How many workers a start has.
+/// The numbers of workers of the starts.
 const WORKERS: [u32; 2] = [1, 64];
 
-/// How much of everything there is.
+/// The amount of work of the bench.
 #[derive(Clone, Copy, Debug)]
 pub struct StartSize {
     /// Starts of the program for each row.
     starts: u32,
-    /// Points that follow each other, by the number of workers.
+    /// The number of consecutive points, for each number of workers.
     points: [u32; WORKERS.len()],
-    /// How often `quick` draws its portrait.
+    /// The number of portraits that `quick` makes.
     portraits: u32,
-    /// How large the file is, in MiB.
+    /// The size of the file, in MiB.
     file_mib: u32,
 }
 
 impl StartSize {
-    /// Long enough for figures.
+    /// Long enough for reliable figures.
     pub const FULL: Self = Self { starts: 51, points: [500, 50], portraits: 40, file_mib: 64 };
     /// Just enough to run every row.
     #[cfg(test)]
     const SMOKE: Self = Self { starts: 1, points: [2, 1], portraits: 1, file_mib: 16 };
 }
 
-/// What the kernel calls its real-time policies in /proc/PID/stat.
+/// The kernel's numbers for real-time policies in /proc/PID/stat.
 const SCHED_FIFO: u32 = 1;
 const SCHED_RR: u32 = 2;
 
-/// How long each point is measured: as short as a point can be.
+/// The window of each point: as short as a window can be.
 const WINDOW: Span = Span::from_ms(100);
 
 /// One line of a table.
@@ -65,11 +65,11 @@ struct StartRow {
     what: String,
     stand_in: StandIn,
     workers: u32,
-    /// Milliseconds, for each start or each point.
+    /// Milliseconds of each start or each point.
     times: Vec<f64>,
 }
 
-/// Everything that was measured, and what could not be.
+/// Everything that was measured, and everything that could not be measured.
 #[derive(Debug)]
 pub struct StartTimes {
     starts: Vec<StartRow>,
@@ -112,17 +112,17 @@ pub fn all(size: StartSize, profile: Profile) -> Result<StartTimes, String> {
     Ok(StartTimes { starts, between, left_out })
 }
 
-/// What every row needs.
+/// The inputs of every row.
 struct StartJob<'a> {
     fathom: &'a Path,
     target: &'a Path,
-    /// Where a result file may be, for a moment.
+    /// The path of a temporary result file.
     result: &'a Path,
     stopped: &'a AtomicBool,
 }
 
 impl StartJob<'_> {
-    /// Milliseconds from before the program is started to the moment at which its workers start.
+    /// Milliseconds from before the program is started until its workers start.
     fn start(&self, workers: u32) -> Result<f64, String> {
         let workers = workers.to_string();
         let before = unix_ns()?;
@@ -131,7 +131,7 @@ impl StartJob<'_> {
         Ok((trial.started_unix_ns as f64 - before as f64) / 1e6)
     }
 
-    /// Milliseconds between the windows of the steps of a portrait.
+    /// The milliseconds between the windows of the steps of a portrait.
     fn portrait(&self) -> Result<Vec<f64>, String> {
         let read = self.run(&["quick", "--overwrite"])?;
         let gap = |pair: &[document::Trial]| {
@@ -141,7 +141,7 @@ impl StartJob<'_> {
         Ok(read.trials.windows(2).map(gap).collect())
     }
 
-    /// Runs the program for a window without a warm-up, and gives what it found.
+    /// Runs the program with a short window and no warm-up, and returns its document.
     fn run(&self, arguments: &[&str]) -> Result<document::Document, String> {
         let output = Command::new(self.fathom)
             .args(arguments)
@@ -163,8 +163,8 @@ impl StartJob<'_> {
         }
     }
 
-    /// Runs so many points in one process, with all that a session does for each of them, and gives
-    /// the milliseconds that each took beyond its window.
+    /// Runs `count` points in one process, with all that a session does for each point. Returns the
+    /// milliseconds that each took beyond its window.
     fn points(&self, workers: u32, count: u32) -> Result<Vec<f64>, String> {
         let access = Access::DIRECT;
         let facts = host::target(self.target).map_err(|error| error.to_string())?;
@@ -191,7 +191,7 @@ impl StartJob<'_> {
             let before = unix_ns()?;
             let trial = session.trial(point.clone(), watch.as_mut(), &mut file)?;
             let passed = unix_ns()?.saturating_sub(before + trial.record.window.0);
-            // Forgotten when a session forgets it: after its experiment has seen it.
+            // A session drops a trial at this moment: after its experiment has seen it.
             last.replace(trial);
             Ok(passed as f64 / 1e6)
         });
@@ -201,7 +201,7 @@ impl StartJob<'_> {
     }
 }
 
-/// What a session has.
+/// The state of a session.
 struct StartSession {
     host: Host,
     facts: [Target; 1],
@@ -211,7 +211,7 @@ struct StartSession {
 }
 
 impl StartSession {
-    /// Runs a point, judges it, and writes it to the disk.
+    /// Runs a point, judges it, and writes it to disk.
     fn trial(
         &self,
         point: Point,
@@ -247,7 +247,7 @@ impl StartSession {
     }
 }
 
-/// Reads the host's counters when a session does.
+/// Reads the host's counters at the times at which a session reads them.
 struct Watcher<'a> {
     facts: &'a [Target],
     io_wq: Option<&'a mut IoWqWatch>,
@@ -300,7 +300,8 @@ impl StartTimes {
         );
         for row in &self.between {
             let (all, middle) = row.shares();
-            // Dozens of workers have to be started and ended on as many CPUs as there are.
+            // Dozens of workers have to be started and ended on the few CPUs of the machine, so
+            // they have no goal.
             let goal = match row.workers {
                 1 => format!("{BETWEEN_GOAL} % {}", met(BETWEEN_GOAL, all)),
                 _ => "-".to_owned(),
@@ -321,10 +322,10 @@ impl StartTimes {
     }
 }
 
-/// Whether this process, and so what it starts, goes before all usual ones.
+/// Whether this process, and so its children, has priority over all processes with a normal policy.
 fn has_realtime_priority() -> bool {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The policy is its field 41; the second one is the name in brackets, which may hold anything.
+    // The policy is field 41. Field 2 is the name in brackets, which may contain any characters.
     let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let policy = fields.split_whitespace().nth(38).and_then(|policy| policy.parse::<u32>().ok());
     matches!(policy, Some(SCHED_FIFO | SCHED_RR))
@@ -335,7 +336,7 @@ fn met(goal: f64, value: f64) -> &'static str {
 }
 
 impl StartRow {
-    /// The cells that all tables begin with.
+    /// The first cells of every table.
     fn begin(&self) -> String {
         let Self { what, stand_in, workers, times } = self;
         let ends = times.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &time| {
@@ -350,7 +351,8 @@ impl StartRow {
         )
     }
 
-    /// What is beyond the windows, in percent of all time, and of that of the point in the middle.
+    /// The time beyond the windows, in percent of all time, and for the median point in percent of
+    /// that point's time.
     fn shares(&self) -> (f64, f64) {
         let window = WINDOW.0 as f64 / 1e6;
         let share = |beyond: f64| 100.0 * beyond / (beyond + window);

@@ -1,5 +1,5 @@
-//! The program as it is started. That it has this test is also why `cargo test` builds the program by
-//! itself, which counts the instructions of its own loop.
+//! Tests the program as it is started. This test also makes `cargo test` build the program, which
+//! the bench of instructions runs.
 
 use std::process::{Command, Output};
 

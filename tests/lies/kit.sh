@@ -1,31 +1,31 @@
-# kit.sh: what the tables of lies are written in.
+# kit.sh: the functions with which the tables of lies are written.
 #
 #   lie NAME "what is not as it seems" made=FUNCTION run='ARGUMENTS' must='CODES' never='CODES'
 #
-# The function makes it for real and names the target in $target, which stands as @ in the arguments
-# of `fathom run` (or of a command of its own: command='sweep @ ...'). All of the codes of `must` have
-# to come; where one of several is enough they stand as a|b. None of `never` may come: they would be
-# wrong explanations. A machine that is busy is normal, so what it does to a run may come beside
-# anything, and is in no list of what must never come. It can also do for once what a lie would, as
-# stall all I/Os again and again: a row that is not firm is explained wrongly when it is twice.
+# The function makes the lie for real and names the target in $target. An @ in the arguments of `fathom run`
+# (or of another command: command='sweep @ ...') stands for the target. All codes of `must` have to appear. If
+# one of several is enough, they are written as a|b. No code of `never` may appear: it would be a wrong
+# explanation. A busy machine is normal, so its effects on a run may appear beside anything and are in no list
+# of `never`. It can also have the effect of a lie once, such as repeated stalls of all I/Os. A row that is
+# not firm is wrong only when it is wrong twice.
 #
-# Words that are no codes: sound, suspect, void (the verdict), exit-N (how fathom ended),
-# unchecked:CODE (a check that was not made, and says so), file:FUNCTION (a function of one's own).
+# Words that are not codes: sound, suspect, void (the verdict), exit-N (fathom's exit code), unchecked:CODE (a
+# check that was not made, and says so), file:FUNCTION (a function of the table).
 #
-#   pending='why'   fathom does not know this one yet: it is tried and told, and is no failure
-#   quiet=yes       it shows only while no other program has the CPUs; left out on a busy machine
-#   effect='CODES'  what a busy machine may do as well, and does here because of the lie
-#   tries=1         for what cannot be tried again (three otherwise: effects are statistical)
-#   firm=yes        it is a fact that any machine shows, however busy: not to tell it is a failure. What
-#                   is simulated is firm by itself, because it happens in virtual time. What is not firm
-#                   counts in the score, which has a goal of its own.
+#   pending='why'   fathom does not know this lie yet: it is tried and reported, and is no failure
+#   quiet=yes       it shows only while no other program uses the CPUs; left out on a busy machine
+#   effect='CODES'  codes that a busy machine may cause too, and that the lie causes here
+#   tries=1         for a lie that cannot be tried again (the default is three: effects are statistical)
+#   firm=yes        a fact that any machine shows, however busy: missing it is a failure. Simulated rows
+#                   are firm by themselves, because they run in virtual time. Rows that are not firm
+#                   count in the score, which has its own goal.
 #
-# A code of `must` that docs/method/verdicts.md does not have is pending by itself.
+# A code of `must` that is not in docs/method/verdicts.md is pending by itself.
 #
 # shellcheck disable=SC2034  # The tables' functions set what is used here.
 
-# What explains a run by its storage where there is nothing to explain. Foreign I/O is no part of it:
-# the disk of a test machine has other users. Nor is a full file system: it may be full indeed.
+# Codes that explain a run by its storage when there is nothing to explain. Foreign I/O is not among them,
+# because the disk of a test machine has other users. A full file system is not either: it may really be full.
 errors="io-errors short-ios device-gone lost-ios gave-up nothing-completed"
 cached="page-cache cached-below memory-target"
 limits="cgroup-limit rate-limited cpu-throttled"
@@ -40,7 +40,7 @@ rows=$FATHOM_BED/rows
 known_codes=$(sed -n 's/^| `\([a-z-]*\)` |.*/\1/p' "$FATHOM_ROOT/docs/method/verdicts.md")
 known() { grep -qxF -- "$1" <<<"$known_codes"; }
 
-# Undoes what was noted with `later` since there were so many.
+# Runs the undo commands that `later` noted after the first COUNT.
 undo_to() { # COUNT
   local index
   for ((index = ${#undo[@]} - 1; index >= $1; index--)); do
@@ -49,16 +49,16 @@ undo_to() { # COUNT
   done
 }
 
-# A maker cannot make it here.
+# A maker calls this if it cannot make the lie here.
 unmade() {
   why_not=$1
   return 1
 }
 
-# What a maker may say beside the target: the words in front of fathom, and what happens meanwhile
-# (a function; fathom's process is $fathom_pid), and further words of fathom.
+# Further variables that a maker may set: the words before fathom, a function that runs meanwhile (fathom's
+# process is $fathom_pid), and further arguments of fathom.
 wrap=() extra=() meanwhile='' fathom_pid=''
-# How long a lie may take before it is ended.
+# The seconds after which a lie is ended.
 longest=40
 
 start_and_wait() { # WORDS OF FATHOM
@@ -81,8 +81,7 @@ start_and_wait() { # WORDS OF FATHOM
   echo "  status $status"
 }
 
-# Every word that can be said of the last run, one a line: in $told, and what is graver than a note
-# in $doubts.
+# Every word about the last run, one per line, in $told. The codes that are graver than a note are in $doubts.
 read_result() {
   told="exit-$status"
   doubts=
@@ -94,7 +93,7 @@ read_result() {
     "$result" 2>/dev/null | sort -u | tr '\n' ' ')
 }
 
-# Whether one of a|b|c was told.
+# Whether one of a|b|c appeared.
 any_of() { # WORDS
   local word
   for word in ${1//|/ }; do
@@ -107,7 +106,7 @@ any_of() { # WORDS
   return 1
 }
 
-# Which of the codes that have to come did not; of those that must not, which did.
+# The required codes that did not appear. The next function gives the forbidden codes that did.
 missing_of() {
   local word
   for word in $1; do any_of "$word" || echo -n "$word "; done
@@ -117,7 +116,7 @@ wrong_of() {
   for word in $1; do ! any_of "$word" || echo -n "$word "; done
 }
 
-# One try in a folder of its own, and everything undone.
+# One try in its own folder. Everything is undone afterwards.
 try_once() { # TRY
   local mark=${#undo[@]} words
   target='' wrap=() extra=() meanwhile='' why_not='' fathom_pid=''
@@ -166,12 +165,12 @@ read_row() {
   done
 }
 
-# A row's outcome is a line of its own: group, name, truth, must, never, outcome, and what was told.
+# The outcome of a row is one line: group, name, truth, must, never, outcome, and the words that appeared.
 note_row() { # OUTCOME WHAT
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$group" "$name" "$truth" "${must:--}" "${never:--}" "$1" "${2:--}" >>"$rows"
 }
 
-# What other programs do to any run here says nothing about a lie, unless the row calls it an effect.
+# The effects of other programs on any run here say nothing about a lie, unless the row lists them as effects.
 busy="cpu-contention cpu-steal worker-busy generator-late generator-ceiling slow-outside-device foreign-io io-wq"
 busy+=" depth-not-reached not-steady trend warm-up-too-short stall level-change"
 note_effect() {
@@ -199,7 +198,7 @@ judge_row() { # MISSING WRONG
     pass "$name: $(tr ' ' ',' <<<"$must")"
     note_row named
   elif [[ -n $pending ]]; then
-    # Neither passed nor failed.
+    # The row neither passed nor failed.
     skip "$name" "pending: $pending"
     note_effect
   elif [[ -n $quiet ]] && crowded; then
@@ -209,7 +208,7 @@ judge_row() { # MISSING WRONG
     fail "$name: $(tr ' ' ',' <<<"$must")" "not told in $tries tries: $1(doubts: ${doubts:-none})"
     note_effect
   else
-    # What a machine does besides can hide a single one; how many are caught is judged by the score.
+    # Other effects of the machine can hide a single lie. The score judges how many are caught.
     skip "$name" "not told in $tries tries: $1(doubts: ${doubts:-none})"
     note_effect
   fi
@@ -234,7 +233,7 @@ lie() { # NAME TRUTH WORDS...
     missing=$(missing_of "$must") wrong=$(wrong_of "$never")
     echo "-- try $try: told $(tr '\n' ' ' <<<"$told")"
     [[ -z $wrong ]] || wrongs=$((wrongs + 1))
-    # Wrong once and then right is right, where a busy machine can be the reason.
+    # A row that is wrong once and then right counts as right, if a busy machine can be the reason.
     [[ $wrongs -lt 2 && (-z $firm || -z $wrong) && -n $missing$wrong ]] || break
   done
   if [[ -n $wrong && -z $firm && $wrongs -lt 2 && $tries -gt 1 ]]; then
@@ -244,7 +243,7 @@ lie() { # NAME TRUTH WORDS...
   echo "-- $name took $((SECONDS - began)) s"
 }
 
-# A run of the guest, which ran them all in one boot: its files are in $guest.
+# A run of the guest, which runs all of them in one boot. Its files are in $guest.
 from_guest() { # NAME TRUTH WORDS...
   name=$1 truth=$2
   shift 2
@@ -265,7 +264,7 @@ from_guest() { # NAME TRUTH WORDS...
   judge_row "$(missing_of "$must")" "$(wrong_of "$never")"
 }
 
-# A run with nothing to tell: no void, and nothing that explains it by its storage.
+# A run without a lie: no void, and no code that explains it by its storage.
 truth() { # NAME WHAT-IT-IS WORDS...
   local name=$1 what=$2
   shift 2
@@ -284,7 +283,7 @@ score() {
   echo "$all lies were made: $named were caught by name, $effect only by an effect, $passed not at all, $wrong were explained wrongly; $unmade could not be made here. Of $(($(count_of named truth) + $(count_of passed truth) + $(count_of effect truth) + $(count_of wrong truth))) honest runs, $(($(count_of wrong truth))) had a false alarm."
 }
 
-# At least 90 are caught by name; where some could not be made, as without a guest, three quarters.
+# At least 90 lies are named. If some could not be made, for example without a guest, three quarters are.
 enough_are_named() {
   local named made
   named=$(count_of named lie)
@@ -293,7 +292,7 @@ enough_are_named() {
   [[ $named -ge 90 ]] || [[ $(count_of unmade lie) -gt 10 && $((4 * named)) -ge $((3 * made)) ]]
 }
 
-# What a row says in words of the page.
+# The rows of the page.
 page_rows() { # GROUP
   awk -F'\t' -v group="$1" '
     function codes(words,    n, i, list, out) {

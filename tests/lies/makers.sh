@@ -1,7 +1,7 @@
-# makers.sh: how the lies are made. Each function sets $target and notes with `later` what undoes it.
+# makers.sh: makes the lies. Each function sets $target, and notes with `later` how to undo its work.
 # shellcheck disable=SC2034,SC2154
 
-# A file that was really written, once for all of them, on the disk of the machine and in memory.
+# A file with written data, made once for all lies, on the machine's disk and in memory.
 fixtures() {
   run_fathom prepare "$FATHOM_BED/plain" --size 64m
   status_is 0 || cannot_run "no file can be prepared"
@@ -16,7 +16,7 @@ own_copy() { copy_of_plain "$here/data" && target=$here/data; }
 zero_device() { target=/dev/zero; }
 no_target() { target=; }
 
-# A mount below the lie's folder: its image is as large as $2.
+# A mount below the folder of the lie. $2 is the size of its image.
 file_system() { # KIND SIZE MOUNT-OPTIONS
   local image=${images:-$here}/image mount=$here/mnt
   later "rm -f '$image'"
@@ -31,8 +31,8 @@ file_on() { # KIND SIZE MOUNT-OPTIONS: with a prepared file
   file_system "$@" && copy_of_plain "$here/mnt/data" && target=$here/mnt/data
 }
 
-# A block device over a prepared file, in memory so that nobody else uses its disk.
-# A copy of its own: some lies write to it.
+# A block device over a prepared file. It is in memory, so that no other program uses its disk. It has its own
+# copy of the file, because some lies write to it.
 quiet_loop() { # OPTIONS OF losetup
   local own=$FATHOM_BED/memory/$name
   later "rm -f '$own'"
@@ -49,7 +49,7 @@ sliver_sparse() { own_copy && fallocate -p -o 16M -l 256K "$target"; }
 hole_outside() { own_copy && fallocate -p -o 48M -l 16M "$target"; }
 reflinked() { file_on xfs 320M && cp --reflink=always "$target" "$here/mnt/other"; }
 reflinked_btrfs() { file_on btrfs 256M && cp --reflink=always "$target" "$here/mnt/other"; }
-# Blocks are allocated in the order in which they are written first, and that is by chance.
+# Blocks are allocated in the order in which they are first written, which is random here.
 many_extents() {
   file_system xfs 320M && target=$here/mnt/data && truncate -s 24M "$target" || return 1
   "$fathom" run "$target" -b 4k -q 32 --read-share 0% --no-repeat --passes 1 --overwrite --out "$here/fragment.jsonl" >/dev/null 2>&1 || [[ $? = 4 ]]
@@ -75,7 +75,7 @@ compress_property() {
 btrfs_file() { file_on btrfs 256M; }
 journaled_data() { file_on ext4 256M data=journal; }
 xfs_file() { file_on xfs 320M; }
-# On a disk that nobody else uses.
+# On a disk that no other program uses.
 quiet_ext4() { local images=$FATHOM_BED/memory; file_on ext4 256M; }
 nobarrier() { file_on ext4 256M nobarrier; }
 
@@ -92,7 +92,7 @@ write_into_it() {
   for _ in 1 2 3; do dd if=/dev/urandom of="$target" bs=1M count=16 conv=notrunc oflag=direct status=none || true; done
 }
 written_by_others() { own_copy && meanwhile=write_into_it; }
-# Until fathom ends.
+# Runs a command in the background until fathom ends.
 background() { "$@" & local child=$!; later "kill $child 2>/dev/null; wait $child"; }
 second_fathom() {
   own_copy
@@ -118,7 +118,7 @@ foreign_at_the_disk() {
   own_copy
   background forever_dd if="$FATHOM_BED/plain" of=/dev/null bs=1M iflag=direct
 }
-# What was written before goes to the disk in the window.
+# Data that was written earlier reaches the disk in the window.
 late_writeback() {
   file_on ext4 512M
   later "rm -f '$here/mnt/dirty'"
@@ -139,7 +139,7 @@ new_zram() { # SIZE: its name in $zram
   number=$(cat /sys/class/zram-control/hot_add)
   zram=/dev/zram$number
   later "echo 1 >/sys/block/zram$number/reset; echo $number >/sys/class/zram-control/hot_remove; rm -f '$FATHOM_BED/zram$number'"
-  # Tests/cleanup.sh finds it by this.
+  # tests/cleanup.sh finds the device by this file.
   : >"$FATHOM_BED/zram$number"
   echo "$1" >"/sys/block/zram$number/disksize"
   if [[ ! -b $zram ]]; then
@@ -155,7 +155,7 @@ loop_buffered() {
 }
 loop_direct() { make_loop "$FATHOM_BED/plain" --direct-io=on && target=$loop; }
 loop_in_memory() { quiet_loop; }
-# What is said of a loop device's queue stays when its file goes, so it is taken back.
+# Settings of a loop device's queue remain after its file is gone, so they are restored.
 say_of_queue() { # NAME VALUE
   local file
   file=/sys/block/$(basename "$loop")/queue/$1
@@ -165,7 +165,7 @@ say_of_queue() { # NAME VALUE
 shallow_loop() { loop_direct && say_of_queue nr_requests 4; }
 uncounted_loop() { loop_direct && say_of_queue iostats 0; }
 shifted_loop() { make_loop "$FATHOM_BED/plain" --direct-io=on --offset 512 && target=$loop; }
-# A partition that begins at sector 63, as those of old did.
+# A partition that begins at sector 63, as old partitions did.
 odd_partition() {
   local name
   copy_of_plain "$here/disk"
@@ -192,7 +192,7 @@ overlay() { # Where the file is: lower or upper
 overlay_lower() { overlay lower; }
 overlay_upper() { overlay upper; }
 
-# ---- Servers: a disk through FUSE that is as slow, and as broken, as it was told.
+# ---- Servers: a disk through FUSE that is as slow and as broken as requested.
 null="driver=null-co,size=1073741824,read-zeroes=on"
 throttled() { # OPTIONS OF THE GROUP
   target=$here/disk
@@ -208,7 +208,7 @@ limited_iops() { throttled x-iops-total=3000; }
 limited_bandwidth() { throttled x-bps-total=12288000; }
 slow_bandwidth() { throttled x-bps-total=20971520; }
 limited_loop() { limited_iops && make_loop "$target" --direct-io=on && target=$loop; }
-# With a length of 1 the credit would be spent as fast as the disk is.
+# With a length of 1 the credit would be spent at the speed of the disk.
 credit() { throttled x-iops-total=300,x-iops-total-max=3000,x-iops-total-max-length=2; }
 faulty() { # OPTIONS OF fuse-faults
   [[ -x $faults_bin ]] || { unmade "fuse-faults was not built"; return 1; }
@@ -231,10 +231,10 @@ steps_up() { faulty delay-us=100000 step-after-ms=2200 step-us=4000; }
 stalls_once() { faulty delay-us=500 stall-every-ms=2000 stall-ms=600; }
 stalls_again() { faulty delay-us=500 stall-every-ms=700 stall-ms=150; }
 drifts() { faulty delay-us=4000 ramp-us=20000; }
-# Its content is looked at for about a second before the window.
+# Its content is sampled for about a second before the window.
 warms_up() { faulty delay-us=100000 step-after-ms=1900 step-us=4000; }
 
-# ---- Cgroups of version 1, named after the testbed: cleanup.sh finds them.
+# ---- Cgroups of version 1. Their names contain the testbed's, so cleanup.sh finds them.
 cgroup() { # CONTROLLER: its folder in $group_folder; fathom is started in it
   group_folder=/sys/fs/cgroup/$1/$cgroup_name-$name
   mkdir "$group_folder" 2>/dev/null || { unmade "no cgroup of $1 can be made"; return 1; }
@@ -252,13 +252,13 @@ blkio_reads() { blkio read_iops_device 500; }
 blkio_read_bytes() { blkio read_bps_device 10485760; }
 blkio_writes() { blkio write_iops_device 500; }
 blkio_write_bytes() { blkio write_bps_device 10485760; }
-# The limit comes in the window.
+# The limit is set in the window.
 limit_it() { in_window 1.5 && echo "$(number_of "$target") 200" >"$group_folder/blkio.throttle.read_iops_device"; }
 blkio_late() { blkio read_iops_device 5000 && meanwhile=limit_it; }
 quota() { memory_file && cgroup cpu && echo 10000 >"$group_folder/cpu.cfs_quota_us"; }
-# They end by themselves, too, if nobody ends them.
+# The hogs also end by themselves if nothing ends them.
 hog() { background "$@" bash -c 'while ((SECONDS < 20)); do :; done'; }
-# Little of the CPUs beside programs that want all of them.
+# A small share of the CPUs beside programs that want all of them.
 starved() { # TARGET-MAKER
   "$1" && cgroup cpu || return 1
   # A hog has 1024 shares.
@@ -268,7 +268,7 @@ starved() { # TARGET-MAKER
 }
 starved_memory() { starved memory_file; }
 starved_slow() { starved plain; }
-# One CPU for fathom and four others.
+# One CPU for fathom and for four other programs.
 one_cpu() {
   plain && cgroup cpuset || return 1
   cat /sys/fs/cgroup/cpuset/cpuset.mems >"$group_folder/cpuset.mems" && echo 0 >"$group_folder/cpuset.cpus" || return 1
@@ -290,18 +290,18 @@ interrupt_it() { in_window 1 && kill -INT "$fathom_pid"; }
 interrupted() { plain && meanwhile=interrupt_it; }
 niced() { quiet_loop && wrap=(nice -n 15); }
 idle_io() { quiet_loop && wrap=(ionice -c 3); }
-# A trace of more than its disk holds.
+# A trace that is larger than its disk.
 traced() {
   plain && mkdir "$here/small" && mount -t tmpfs -o size=64k fathom-lies "$here/small" || return 1
   later "umount '$here/small'"
   extra=(--trace "$here/small/trace.csv")
 }
-# The cgroup gives its real-time programs a hundredth of each second.
+# The cgroup allows its real-time programs a hundredth of each second.
 real_time_quota() {
   quiet_loop && cgroup cpu || return 1
   echo 10000 2>/dev/null >"$group_folder/cpu.rt_runtime_us" || unmade "the kernel has no real-time quota of cgroups"
 }
-# Swap in compressed memory, and a program in a memory cgroup that is larger than it may be.
+# Swap in compressed memory, and a program that exceeds the limit of its memory cgroup.
 swapping() {
   quiet_loop && new_zram 256M && mkswap -q "$zram" && swapon "$zram" || { unmade "no swap in compressed memory"; return 1; }
   later "swapoff $zram"
@@ -326,7 +326,7 @@ boot_guest() {
   command -v qemu-system-x86_64 >/dev/null || { why_not_in_guest="qemu-system-x86_64 is missing"; return 0; }
   "$vm/boot.sh" prepare || { why_not_in_guest="the guest's kernel or tools cannot be fetched from Debian"; return 0; }
   cat "$vm/guest-prelude.sh" "$vm/lies.sh" >"$FATHOM_BED/lies-in-guest.sh"
-  # One boot: what a crowded machine does not get done in this time is left out.
+  # One boot. Lies that a busy machine does not finish in this time are left out.
   "$vm/boot.sh" run -t "$longest_guest" -f "$fathom:/bin/fathom" -o "$guest" -q "-drive if=none,id=l0,$null,throttling.iops-total=500
     -device virtio-blk-pci,drive=l0,serial=limited -drive if=none,id=p0,$null -device virtio-blk-pci,drive=p0,serial=plain
     -drive if=none,id=g0,$null -device virtio-blk-pci,id=gone,drive=g0,serial=gone" "$FATHOM_BED/lies-in-guest.sh" || status=$?

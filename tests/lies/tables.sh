@@ -1,11 +1,11 @@
-# tables.sh: the lies, one a row. kit.sh says what the words mean, makers.sh how each is made.
+# tables.sh: the lies, one per row. kit.sh explains the words, and makers.sh makes the lies.
 # shellcheck disable=SC2154
 
-# Of what others do to the target or its disk, nothing explains these.
+# Options for short and long runs.
 short="--warm-up 100ms -d 1s"
 long="--warm-up 0s -d 4500ms"
 
-# What the probe has said.
+# The statement of the probe.
 compresses() { grep -q "It compresses: " "$out"; }
 none_shown() { grep -q "not seen to compress" "$out"; }
 
@@ -201,7 +201,7 @@ lie drift "Each second every I/O takes 20 ms longer" \
   made=drifts effect="not-steady trend warm-up-too-short stall level-change" run="@ -q 16 $long" must="trend|level-change|credit-exhausted" never="foreign-io cgroup-limit rate-limited periodic-stalls $errors"
 lie warm-up "In the first part of the window I/Os take 25 times as long" \
   made=warms_up effect="not-steady trend warm-up-too-short stall level-change" run="@ -q 16 $long" must="level-change|warm-up-too-short" never="foreign-io cgroup-limit rate-limited periodic-stalls $errors"
-# The group's limit lets I/Os through in slices of 100 ms, which are stalls with a period indeed.
+# The group's limit lets I/Os through in slices of 100 ms, which really are stalls with a period.
 lie limit-comes "The cgroup's limit falls from 5000 to 200 a second in the window" \
   made=blkio_late effect="not-steady trend warm-up-too-short stall level-change" run="@ -q 8 --warm-up 0s -d 4s" must="cgroup-limit|level-change|credit-exhausted" never="foreign-io cached-below cpu-throttled $errors"
 lie step-simulated "A simulated disk with credit for two seconds" \
@@ -297,6 +297,6 @@ truth simulated-queue "A simulated queue" made=no_target run="sim:queue -q 8 --w
 truth simulated-ssd "A simulated SSD" made=no_target run="sim:ssd -q 32 --warm-up 0s -d 5s" never="void suspect $storage worker-busy cpu-contention stall periodic-stalls level-change trend credit-exhausted"
 truth simulated-disk "A simulated hard disk" made=no_target run="sim:hdd -q 4 --warm-up 0s -d 30s" never="void suspect $storage worker-busy cpu-contention stall periodic-stalls level-change trend credit-exhausted"
 truth simulated-open-loop "Poisson arrivals at a simulated queue" made=no_target run="sim:queue,servers=1,distribution=exponential --rate 5000 --warm-up 1s -d 10s" never="void suspect $storage worker-busy cpu-contention stall periodic-stalls level-change trend credit-exhausted"
-# What it reads are zeros indeed.
+# The data that it reads really is zeros.
 from_guest uncounted-virtio "A virtio disk whose counters are switched off" must="sound|suspect" \
   never="void $errors $cached $limits $places $arrays misaligned"

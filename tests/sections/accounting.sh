@@ -1,13 +1,13 @@
-# accounting.sh: the bytes that fathom counts are those that the kernel counts, on a device that
-# nobody else uses.
+# accounting.sh: the bytes that fathom counts equal those that the kernel counts, on a device that no other
+# program uses.
 source "$FATHOM_ROOT/tests/lib.sh"
 require losetup jq mkfs.ext4
 require_root
 
-# What fathom moved in all: the I/Os that came back after the window moved bytes too.
+# All bytes that fathom moved, including I/Os that came back after the window.
 moved() { trial "(ledger | .completed_in_warm_up + .completed + .in_flight) * $1"; }
 
-# Runs it and compares what the kernel counted meanwhile.
+# Runs fathom and compares its count with the kernel's.
 account() { # NAME TARGET DEVICE BLOCK-BYTES FIELD(1 read, 2 written) ARGUMENTS...
   local name=$1 target=$2 device=$3 block=$4 field=$5 before after counted kernel
   shift 5
@@ -19,12 +19,13 @@ account() { # NAME TARGET DEVICE BLOCK-BYTES FIELD(1 read, 2 written) ARGUMENTS.
   counted=$(moved "$block") kernel=$((after - before))
   check "$name: exit code" status_is 0
   check "$name: something was moved" between "$counted" 1048576 1e15
-  # What is read is looked at before the run: 256 blocks at most.
+  # Data that will be read is sampled before the run: at most 256 blocks.
   check "$name: the kernel counts the same within 1 %, and the samples" \
     between "$kernel" "$(jq -n "$counted * 0.99")" "$(jq -n "$counted * 1.01 + 256 * $block")"
 }
 
-# Really written: of a sparse file most reads would not reach the disk, which fathom calls void.
+# The file has written data. Most reads of a sparse file would not reach the disk, and fathom would call them
+# void.
 run_fathom prepare disk --size 512m
 check "the device's file is prepared" status_is 0
 make_loop "$FATHOM_BED/disk" --direct-io=on || make_loop "$FATHOM_BED/disk"

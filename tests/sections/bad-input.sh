@@ -1,9 +1,9 @@
-# bad-input.sh: what fathom must refuse. Each refusal is a clear error with its exit code, and not a
-# byte of the target differs afterwards.
+# bad-input.sh: input that fathom must refuse. Each refusal is a clear error with its exit code, and the
+# target does not change by a byte.
 source "$FATHOM_ROOT/tests/lib.sh"
 require jq
 
-# Refused: with this exit code, in words that name the target and the reason, in one message.
+# Refused with this exit code, in one message that names the target and the reason.
 refused() { # NAME CODE REGEX ARGUMENTS...
   local name=$1 code=$2 words=$3
   shift 3
@@ -56,7 +56,7 @@ rm -f "$evil" ./*.fathom.jsonl ./*.html
 refused "more threads than there can be" 2 'threads' run file --backend sync -q 32768 -d 1s
 for limit in "-n 4" "-n 8" "-v 60000" "-f 0" "-s 256"; do
   status=0
-  # shellcheck disable=SC2086 # A limit and its value. The output is no file: it would be limited too.
+  # shellcheck disable=SC2086 # A limit and its value. A pipe takes the output: a file would be limited too.
   (ulimit $limit && exec "$fathom" run file -d 200ms --warm-up 0s --out limited.jsonl) 2>&1 | cat >"$out" ||
     status=${PIPESTATUS[0]}
   cat "$out"
@@ -68,12 +68,12 @@ echo precious >kept.jsonl
 refused "a result that would overwrite another" 5 'kept.jsonl' run file -d 200ms --warm-up 0s --out kept.jsonl
 check "the other result is as it was" grep -qx precious kept.jsonl
 refused "a result in a folder that is missing" 5 'nowhere' run file -d 200ms --warm-up 0s --out nowhere/r.jsonl
-# More than any program writes: with no more address space than a fiftieth part of it takes.
+# More input than any program writes. The address space is limited to a fiftieth of what the input would take.
 bounded() { # NAME COMMAND...: what it writes is imported within these bounds
   local name=$1
   shift
   status=0
-  # Who writes it is not to mind that nobody reads all of it.
+  # The writer must not fail because its output is not read to the end.
   { "$@" 2>/dev/null || true; } | (ulimit -v 262144 && exec "$fathom" import /dev/stdin --out bounded.jsonl) >"$out" 2>&1 || status=$?
   cat "$out"
   check "$name: refused within 256 MiB" status_is 2 5
@@ -117,7 +117,7 @@ if command -v setpriv >/dev/null; then
   check "ulimit -u 1: nothing is left behind" test -z "$(ls -A public)"
 fi
 
-# One process of a control group, which has no thread to spare.
+# A control group with one process, and so without a spare thread.
 pids=/sys/fs/cgroup/pids/$cgroup_name
 [[ -d /sys/fs/cgroup/pids ]] || pids=/sys/fs/cgroup/$cgroup_name
 if mkdir "$pids" 2>/dev/null && [[ -e $pids/pids.max ]]; then
@@ -136,10 +136,10 @@ else
   skip "pids.max 1" "no control group with this limit can be made here"
 fi
 
-# Pages that the kernel has moved out of memory so far: it writes these to an active swap by itself.
+# The pages that the kernel has swapped out so far. It writes them to an active swap by itself.
 swapped_out() { awk '$1 == "pswpout" { print $2 }' /proc/vmstat; }
 
-# A device that carries or serves something: refused, named, unchanged.
+# A device that contains or serves something: refused, named, unchanged.
 protects() { # NAME REGEX DEVICE FILE
   local before after swapped attempt
   for attempt in 1 2 3 4 5 6 7 8 9 10; do
@@ -162,7 +162,7 @@ disk() { # NAME SIZE: a file and its loop device, in $loop
 }
 
 disk ext4 64M
-# Nothing is left for the kernel to finish after it was mounted.
+# The kernel has nothing left to initialize after the mount.
 mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 "$loop"
 protects "an ext4 signature" 'ext' "$loop" ext4
 refused "the name of another device in --destroy" 2 'destroy' run "$loop" "${write[@]}" --destroy /dev/other
@@ -175,7 +175,7 @@ refused "a read-only file system" 3 'read-only' quick mnt --size 8m
 refused "preparing on a read-only file system" 3 'read-only' prepare mnt/file --size 1m
 umount mnt
 run_fathom run "$loop" "${write[@]}" --destroy "$loop"
-# Void is right as well: this loop device writes into the page cache.
+# Void is right too: this loop device writes into the page cache.
 check "its name repeated in --destroy allows it" status_is 0 4
 check "and then it is written" bash -c "! cmp -s <(head -c 1M '$loop') <(head -c 1M /dev/zero)"
 
@@ -199,7 +199,7 @@ if swapon "$loop"; then
 else
   skip "an active swap" "swapon does not work here"
 fi
-# The labels by hand: the tools for them are large, and the marks are all that counts.
+# The labels are written by hand: their tools are large, and only the marks matter.
 disk lvm 64M
 printf 'LABELONE\1\0\0\0\0\0\0\0\0\0\0\0 \0\0\0LVM2 001' | dd of="$loop" bs=512 seek=1 conv=notrunc status=none
 protects "an LVM label" 'LVM' "$loop" lvm

@@ -12,11 +12,11 @@ later "rmdir $group"
 [[ -e $group/blkio.throttle.read_iops_device ]] ||
   cannot_run "the kernel has no throttling of block devices"
 
-# In memory: nothing but the limit decides, however busy the disks of this machine are.
+# In memory, so that only the limit matters, however busy the machine's disks are.
 mkdir memory
 mount -t tmpfs -o size=272m fathom-test "$FATHOM_BED/memory"
 later "umount '$FATHOM_BED/memory'"
-# Really written: of a sparse file no read would reach the disk, which fathom calls void.
+# The file has written data. No read of a sparse file would reach the disk, and fathom would call it void.
 run_fathom prepare memory/disk --size 256m
 check "the device's file is prepared" status_is 0
 make_loop "$FATHOM_BED/memory/disk" --direct-io=on || make_loop "$FATHOM_BED/memory/disk"

@@ -1,5 +1,5 @@
-# consent.sh: attempts to have something overwritten that nobody named here and now. Each is refused, and
-# not a byte of the victim differs.
+# consent.sh: attempts to overwrite data that the user did not name in the command. Each is refused, and the
+# victim does not change by a byte.
 source "$FATHOM_ROOT/tests/lib.sh"
 require losetup jq mkfs.ext4 mke2fs
 require_root
@@ -11,7 +11,7 @@ disk() { # NAME SIZE [OPTIONS OF losetup...]: a file of random bytes and its loo
   head -c "$size" /dev/urandom >"$name"
   make_loop "$FATHOM_BED/$name" "$@"
 }
-# An attempt: refused with these words, and the file is as it was.
+# An attempt: it is refused with these words, and the file is unchanged.
 refused() { # SENTENCE REGEX FILE ARGUMENTS OF fathom
   local sentence=$1 words=$2 file=$3 before
   shift 3
@@ -19,13 +19,13 @@ refused() { # SENTENCE REGEX FILE ARGUMENTS OF fathom
   before=$(sha256sum <"$file")
   run_fathom "$@"
   sync
-  # A result that cannot be gone on with has a code of its own, and a name of nothing too.
+  # A result that cannot be resumed has its own exit code, and so does a name that does not exist.
   check "$sentence: exit code" status_is 2 3 5
   check "$sentence: says why" says "$words"
   check "$sentence: not a byte differs" test "$(sha256sum <"$file")" = "$before"
 }
 
-# What no table of marks knows.
+# A device with content that no table of marks has.
 disk unknown 16M
 refused "a device of which nothing is known, by --overwrite" "repeat its name in --destroy $loop" unknown \
   run "$loop" "${short[@]}" --overwrite
@@ -37,7 +37,7 @@ refused "a device of which nothing is known, by DiskSpd's command line" "--destr
 run_fathom run "$loop" "${short[@]}" --destroy "$loop"
 check "its name allows it" status_is 0 4
 
-# Who uses a device does not always stand in its own folder of /sys.
+# The user of a device is not always named in the device's own folder of /sys.
 disk below 64M
 below=$loop
 losetup -o 1M -f --show "$below" >above || cannot_run "no loop device over another"
@@ -55,7 +55,7 @@ refused "a device that a mounted loop device shows" "is mounted on .*mnt" below 
 umount mnt
 losetup -d "$above"
 
-# A loop device is known by its file, whatever the file's name leads to.
+# A loop device is known by its file, whatever the file's name now refers to.
 mkdir names
 head -c 8M /dev/urandom >names/image
 ln names/image linked
@@ -92,7 +92,7 @@ then
 else
   skip "overlays" "none can be mounted here"
 fi
-# In a mount namespace of its own, so that nobody else misses it.
+# In its own mount namespace, so that the rest of the system is not affected.
 hidden() { unshare -m bash -c 'mount -t tmpfs none /sys/block; exec "$@"' hidden "$fathom" "$@" >"$out" 2>&1; }
 before=$(sha256sum <linked)
 status=0
@@ -101,7 +101,7 @@ check "a /sys/block that something covers: exit code" status_is 3
 check "a /sys/block that something covers: says why" says 'something else is mounted there'
 check "a /sys/block that something covers: not a byte differs" test "$(sha256sum <linked)" = "$before"
 
-# What a loop device shows may be in use beside it.
+# The device behind a loop device may also be in use directly.
 disk lowest 64M
 lowest=$loop
 mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 "$lowest"
@@ -142,7 +142,7 @@ for kind in btrfs xfs; do
   fi
 done
 
-# An external journal: in use while its file system is mounted, and somebody's data before and after.
+# An external journal: in use while its file system is mounted, and a user's data before and after that.
 disk journal 64M
 journal=$loop
 disk data 64M
@@ -150,7 +150,7 @@ if mke2fs -q -F -O journal_dev "$journal" && mkfs.ext4 -q -F -J device="$journal
   refused "an external journal that is not mounted" "--destroy $journal" journal \
     run "$journal" "${short[@]}" --overwrite
   if mount "$loop" mnt; then
-    # Its file system writes to it meanwhile.
+    # Its file system writes to the journal meanwhile.
     run_fathom run "$journal" "${short[@]}" --destroy "$journal"
     check "an external journal of a mounted file system: exit code 3" status_is 3
     check "an external journal of a mounted file system: says why" says "--destroy-in-use $journal"
@@ -162,7 +162,7 @@ else
   skip "external journals" "mke2fs makes none here"
 fi
 
-# A result file consents to nothing.
+# A result file gives no consent.
 head -c 4M /dev/urandom >mine
 head -c 4M /dev/urandom >theirs
 run_fathom sweep mine --axis queue-depth=1,2 --read-share 0% -d 100ms --warm-up 0s --overwrite --yes \
@@ -182,7 +182,7 @@ check "and not a word of the secret is shown" test "$(grep -c hush "$out")" = 0
 disk named 16M
 head -n 2 sweep.jsonl | sed "s|\"--overwrite\"|\"--destroy\",\"$loop\"|; s|\"mine\"|\"$loop\"|" >device.jsonl
 refused "resume of a file with a device and its name in --destroy" 'another target' named resume device.jsonl
-# A name in --destroy is that of this folder, and not of one that the file tells.
+# A name in --destroy is resolved in the current folder, not in the folder that the file names.
 mkdir here there
 head -c 4M /dev/urandom >here/disk
 head -c 4M /dev/urandom >there/disk
@@ -201,9 +201,9 @@ run_fathom resume begun.jsonl --overwrite
 check "resume with the consent typed again goes on to its end" status_is 0 4
 check "and all trials are there" test "$(grep -c '"line":"trial"' begun.jsonl)" = 2
 
-# One result, two that go on with it: the second one is refused before it reads, and no trial is lost.
+# Two resumes of one result. The second one is refused before it reads, and no trial is lost.
 begin_four() { # FILE DURATION: a sweep of four trials, of which the first is done
-  # Two depths are no curve, of which a restless point would be measured again.
+  # Two depths are not a curve. A restless point of a curve would be measured again.
   run_fathom sweep mine --axis queue-depth=1,2 --repeats 2 -d "$2" --warm-up 0s --seed 1 --yes --out "$1.whole"
   head -n 2 "$1.whole" >"$1"
   rm "$1.whole"
@@ -237,14 +237,15 @@ for round in 1 2; do
     statuses+=" $status"
   done
   cat resumed.?
-  # One that came too late found it finished.
+  # A resume that came too late found the sweep finished.
   check "three resumes at once, round $round: one goes on ($statuses)" \
     test "$(tr ' ' '\n' <<<"$statuses" | grep -cx '[04]')" -eq 1 -a "$(tr ' ' '\n' <<<"$statuses" | grep -cx 5)" -eq 2
   check "three resumes at once, round $round: no trial is lost or measured twice" four_once shared.jsonl
 done
 
-# What was judged is what is written, whatever is exchanged meanwhile. Under one of two names is what must
-# not be written to, and they are exchanged as fast as the kernel can: not one run may touch it.
+# The target that was checked is the target that is written, whatever is exchanged meanwhile. One of two names
+# belongs to a file that must not be written. The names are exchanged as fast as the kernel can, and no run
+# may touch that file.
 case $(uname -m) in x86_64) renameat2=316 ;; aarch64 | riscv64) renameat2=276 ;; *) renameat2= ;; esac
 if [[ -n $renameat2 ]] && command -v perl >/dev/null; then
   exchanged() { # KIND ONE OTHER RUNS ARGUMENTS...: what was called OTHER stays as it was
@@ -271,7 +272,7 @@ if [[ -n $renameat2 ]] && command -v perl >/dev/null; then
   }
   mkdir exchange
   cd exchange
-  # Another name outside of the folder, or a loop device, forbids it.
+  # Another name outside the folder, or a loop device, forbids the write.
   made_file() {
     rm -f ours theirs
     head -c 1M /dev/urandom >ours
@@ -297,7 +298,7 @@ else
   skip "files that are exchanged while they are opened" "perl is missing, or this machine's renameat2 is unknown"
 fi
 
-# The result is removed, or replaced, while it is written.
+# The result is removed or replaced while it is written.
 "$fathom" sweep mine --axis queue-depth=1,2,3,4,5,6 -d 400ms --warm-up 0s --out gone.jsonl >"$out" 2>&1 &
 process=$!
 trials() { [[ -f gone.jsonl ]] && [[ $(grep -c '"line":"trial"' gone.jsonl) -ge 1 ]]; }
@@ -306,12 +307,12 @@ rm gone.jsonl
 echo "somebody else's" >gone.jsonl
 wait "$process" || true
 check "a result that was replaced: it says so" says 'gone.jsonl: .*somebody has removed, moved or replaced it.*is saved in .*gone.jsonl.saved-1'
-# A restless point is measured again, so that there may be more than a trial for each.
+# A restless point is measured again, so a point may have more than one trial.
 check "a result that was replaced: what was measured is saved" test \
   "$(jq -c 'select(.line == "trial") | .place.coordinates' gone.jsonl.saved-1 | sort -u | wc -l)" = 6
 check "a result that was replaced: what took its place stays" test "$(cat gone.jsonl)" = "somebody else's"
 
-# Inodes of 128 bytes have no time of birth, and their numbers come again.
+# Inodes of 128 bytes have no birth time, and their numbers are reused.
 truncate -s 32M unborn
 if mkfs.ext4 -q -F -I 128 unborn 2>/dev/null && mount -o loop unborn mnt; then
   later "umount $FATHOM_BED/mnt 2>/dev/null"
@@ -333,7 +334,7 @@ else
   skip "files without a time of birth" "no such file system can be made here"
 fi
 
-# Results of fathom's are no targets of a folder, and none is overwritten while it is written.
+# fathom's results in a folder are not targets, and none is overwritten while it is being written.
 mkdir results
 head -c 4M /dev/urandom >results/data
 cp sweep.jsonl results/plain
@@ -354,7 +355,7 @@ wait "$process" || true
 check "results in a folder that is written to: all trials are in the one that was written" test \
   "$(grep -c '"line":"trial"' results/now.fathom.jsonl)" -ge 4
 
-# Ctrl-C twice removes nothing that is not fathom's own.
+# Two Ctrl-C remove only fathom's own files.
 env --default-signal=INT "$fathom" run mine -d 60s --warm-up 60s --out doomed.jsonl >"$out" 2>&1 &
 process=$!
 check "a run that has begun" wait_until 60 test -s doomed.jsonl
@@ -369,7 +370,7 @@ check "Ctrl-C twice: what took a result's name stays" test "$(cat doomed.jsonl)"
 # Reports overwrite nothing.
 for option in html csv svg png; do
   echo "kept" >taken
-  # One of the charts, so that the image has the name that was typed.
+  # One of the charts, so that the image has the given name.
   chart=()
   [[ $option != [sp][vn]g ]] || chart=(--chart iops)
   run_fathom report sweep.jsonl "--$option" taken "${chart[@]}"
@@ -379,14 +380,15 @@ for option in html csv svg png; do
   check "report --$option on its own input: refused" status_is 2 5
 done
 
-# Who has it open is told.
+# The programs that have the file open are named.
 sleep 30 3<>theirs &
 process=$!
 run_fathom run theirs "${short[@]}" --overwrite
 check "who has a file open is told" says "theirs is in use by sleep \($process, open for writing\)"
 kill "$process"
 
-# Who comes while a sweep goes on is told, and stops it where it must not go on.
+# A program that opens the target during a sweep is reported. It stops the sweep if the sweep must not
+# continue.
 head -c 4M /dev/urandom >long
 sweeping() { # RESULT OPTIONS...: a sweep of which a trial is in the file, as $process
   local result=$1

@@ -1,5 +1,5 @@
-# experiments.sh: experiments on devices whose answers are known: a throttled disk has a peak, a disk
-# with a burst credit is not steady while it lasts, and every SNIA test comes to its end on a file.
+# experiments.sh: experiments on devices with known answers. A throttled disk has a peak. A disk with a burst
+# credit is not steady while the credit lasts. Every SNIA test runs to its end on a file.
 source "$FATHOM_ROOT/tests/lib.sh"
 require qemu-storage-daemon jq
 [[ -w /dev/fuse ]] || cannot_run "/dev/fuse is missing or not writable"
@@ -16,17 +16,17 @@ serve "$limit" "$burst" -- \
   --blockdev driver=throttle,node-name=t-burst,throttle-group=g-burst,file=n-burst \
   --export "type=fuse,id=e-burst,node-name=t-burst,mountpoint=$burst,writable=on"
 
-# Runs an experiment into a result file of its own: $result; its status in $status.
+# Runs an experiment with a new result file. The file is $result, and the status is in $status.
 experiment() { # NAME ARGUMENTS
   results_made=$((results_made + 1))
   result=$FATHOM_BED/result-$results_made.jsonl
   LIMIT=${patience:-300} run_fathom "$@" --yes --out "$result"
 }
-# Of what was found, by a jq expression; null where there is nothing.
+# A value of the finding, by a jq expression; null if there is none.
 found() { tail -n 1 "$result" | jq -r "select(.line == \"conclusion\") | .found | $1" 2>/dev/null; }
 concludes() { tail -n 1 "$result" | jq -r '.sentences[]' | grep -qE -- "$1"; }
 
-# With one I/O in flight each wake-up that comes late is missing, so the search begins at four.
+# With one I/O in flight, each late wake-up costs IOPS. So the search begins at four.
 peak=(-d 2s --warm-up 1s --official 5s)
 peak_is() { # LOW HIGH ARGUMENTS
   local low=$1 high=$2
@@ -40,7 +40,7 @@ reached "peak on a disk of 2000 IOPS: found within 2 %, and so is the official r
   peak_is 1960 2040 "$limit" --workers 4 --up-to 64
 check "peak on a disk of 2000 IOPS: the last trial is the official run" \
   test "$(trial '.place.role')" = official
-# Beside a load the curve may scatter so that what saturates it cannot be told.
+# On a busy machine the curve may scatter so much that the saturating depth is unknown.
 says_what_saturates() {
   if concludes '^Queue depth [0-9]+ saturates'; then return 0; fi
   sleep 0.5
@@ -56,8 +56,8 @@ else
   skip "peak on a block device" "loop devices need root"
 fi
 
-# The highest load is what the limit lets through. In front of it is a bucket of 200 I/Os, so a probe
-# has to be long for a load that is little above the limit to show.
+# The highest load is the limit. A bucket of 200 I/Os is in front of it, so only a long probe shows a load
+# that is little above the limit.
 load_is() { # LOW HIGH
   # A disturbance that looks like the limit leads to lower loads, whose probes are longer.
   local patience=100 choice
@@ -66,7 +66,7 @@ load_is() { # LOW HIGH
     --tolerance 2% --official none
   status_is 0 4 || return 1
   choice=$(found .choice)
-  # Not even the lowest load kept the objective.
+  # Not even the lowest load met the objective.
   [[ $choice != null ]] || return 2
   near "$choice" "$1" "$2"
 }
@@ -75,14 +75,14 @@ reached "peak with an objective on a disk of 2000 IOPS: the highest load within 
 # 3000 IOPS for six seconds, then 500. Five rounds of a second each pass SNIA's rule on the credit.
 attempts=0
 steady_is() { # LOW HIGH ROUND
-  # The credit of 15,000 comes back at 500 a second.
+  # The credit of 15,000 refills at 500 per second.
   [[ $attempts -eq 0 ]] || sleep 31
   attempts=$((attempts + 1))
   experiment sustain "$burst" -b 4k -q 8 -d 1s --warm-up 0s --at-least 8s
   status_is 0 4 || return 1
   # Rounds that scatter are not steady.
   [[ $(found .steadiness.mean) != null ]] || return 2
-  # Well above 500: 3,000 where the machine keeps up, and up to 300 more after each pause between two rounds.
+  # Well above 500: 3,000 if the machine keeps up, and up to 300 more after each pause between two rounds.
   near "$(found '.rounds[4].value.value')" 1000 3400 && near "$(found .steadiness.mean)" "$1" "$2" &&
     between "$(found '.steady_from // 0')" "$3" 1000
 }
@@ -101,7 +101,7 @@ rounds=(--at-least 0s --rounds 5)
 for test in iops throughput latency demand-intensity; do
   experiment sustain data "${small[@]}" "${rounds[@]}" --test $test
   check "sustain --test $test on a file: comes to its end" status_is 0 4
-  # Rounds that scatter beside a load are neither steady nor shown to be anything else.
+  # On a busy machine, rounds that scatter are neither shown to be steady nor shown to be anything else.
   check "sustain --test $test on a file: and to a conclusion" \
     concludes "^(Steady|Not steady|Whether it is steady is unknown)"
   check "sustain --test $test on a file: has written everything twice before" test "$(jq -s \

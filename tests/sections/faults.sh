@@ -5,7 +5,7 @@ require jq
 [[ -w /dev/fuse ]] || cannot_run "/dev/fuse is missing or not writable"
 
 no_panic() { ! says 'panicked|RUST_BACKTRACE' && [[ $status -ne 1 && $status -ne 101 && $status -lt 132 ]]; }
-# What every run on a broken target owes us.
+# The checks of every run on a broken target.
 owes() { # NAME
   check "$1: no panic" no_panic
   check "$1: measured, and the exit code says so" status_is 0 4
@@ -74,7 +74,7 @@ measure "$folder/data" -b 4k -q 1 --warm-up 0s -d 1s
 check "a delay of 1 ms is in the service time" between "$(trial 'quantile(0.5; .service_time) / 1e6')" 1 1e3
 done_with_faults
 
-# The stall comes after the 256 samples of what will be read.
+# The stall comes after the 256 samples of the data that will be read.
 fault stall stall-at=600 stall-ms=1500 delay-us=200
 measure "$folder/data" -b 4k -q 1 --rate 200 --arrivals uniform --warm-up 0s -d 5s
 check "a stall: no panic" no_panic

@@ -1,15 +1,15 @@
-# fresh-clone.sh: what a new user does: clone, build, and run the first command of the README. The build
-# folder is shared with this checkout, so that not everything is built twice.
+# fresh-clone.sh: the steps of a new user: clone, build, and run the first command of the README. The clone
+# shares this checkout's build folder, so that not everything is built twice.
 source "$FATHOM_ROOT/tests/lib.sh"
 require git jq
 git -C "$FATHOM_ROOT" rev-parse HEAD >/dev/null 2>&1 || cannot_run "this is no git checkout"
 
-# A clone has only what is committed: a forgotten file shows here.
+# A clone has only committed files, so this finds a forgotten file.
 git clone -q "$FATHOM_ROOT" clone
 cd clone
 check "the README names the first command" grep -q 'cargo run --release -- quick' README.md
-# What it holds compiles, with the dependencies that clippy has checked before; a release of its own
-# would take minutes more and be the program that is here already.
+# The clone compiles, with the dependencies that clippy has already checked. A separate release build would
+# take minutes more and would be the same program.
 status=0
 CARGO_TARGET_DIR=$(dirname "$(dirname "$FATHOM_BIN")") timeout 500 \
   cargo check --workspace --all-targets >"$FATHOM_BED/check.txt" 2>&1 || status=$?

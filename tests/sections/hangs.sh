@@ -1,30 +1,31 @@
-# hangs.sh: a target that hangs in the middle. Whatever carries the I/Os, also where the thread that
-# makes the call is gone with it: what was measured is judged and in the result file, each lost I/O
-# with its place, and nobody has to wait for the target.
+# hangs.sh: a target that hangs in the middle, with every backend, even if the thread that makes the call
+# hangs too. The measured part is judged and in the result file, with each lost I/O and its place. The user
+# does not have to wait for the target.
 source "$FATHOM_ROOT/tests/lib.sh"
 require jq
 [[ -w /dev/fuse ]] || cannot_run "/dev/fuse is missing or not writable"
 
-# The 256 samples of what will be read come before.
+# The number of I/Os before the hang. It is above the 256 samples of the data that will be read.
 AFTER=2000
-# A loop device that hangs cannot be asked what it shows, and fathom rightly refuses to write to any file
-# of just its size: no other section has one of this size, and no two attempts here have the same.
+# A hanging loop device cannot be asked for its file, so fathom rightly refuses to write to any file of
+# exactly its size. No other section has a file of this size, and no two attempts here have the same size.
 SIZE=71303168
 process=
-# How many attempts wait beside each other: each has a shell, a folder and a server of its own.
+# The number of attempts that wait at the same time. Each has its own shell, folder and server.
 BESIDE=24
 attempts=0
 pids=() logs=()
 
-# Makes an attempt beside others. What it prints comes at the end. Its status is in a file, because bash
-# forgets the status of a child when a later one gets the same number.
+# Makes an attempt beside others. Its output is printed at the end. Its status is in a file, because bash
+# forgets the status of a child when a later one gets the same process ID.
 beside() { # COMMAND...
   attempts=$((attempts + 1))
   SIZE=$((SIZE + 1048576))
   while [[ $(jobs -rp | wc -l) -ge $BESIDE ]]; do sleep 0.1; done
   local log=$FATHOM_BED/attempt-$attempts.log
   {
-    # Where its status is asked for, an attempt would go on after an error.
+    # Bash ignores errors inside an attempt whose status is tested (`attempt || ...`), so the block uses `set
+    # +e`.
     set +e
     attempt "$@" >"$log" 2>&1
     echo $? >"$log.status"
@@ -43,7 +44,7 @@ attempt() ( # COMMAND...
   result=$FATHOM_BED/attempt-$attempts.jsonl
   "$@"
 )
-# Waits for all of them.
+# Waits for all attempts.
 end_attempts() {
   local pid log status
   for pid in "${pids[@]}"; do wait "$pid" || true; done
@@ -54,7 +55,7 @@ end_attempts() {
   done
   pids=() logs=()
 }
-# Whether the target is a loop device over the file that hangs, instead of that file.
+# Whether the target is a loop device over the hanging file, rather than the file itself.
 on_loop=0
 
 lines() { [[ -f $result ]] && [[ $(wc -l <"$result") -ge $1 ]]; }
@@ -77,7 +78,7 @@ hang() { # NAME FAULTS -- OPTIONS...
   process=$!
 }
 
-# What must be in the file, long before the target lets go of anything.
+# Checks what must be in the file, long before the target releases anything.
 kept() { # NAME LOST
   check "$1: the trial and a conclusion are in the file while the target hangs" lines 3
   check "$1: lost I/Os are counted" test "$(of_trial '[.workers[].ledger.lost] | add')" -eq "$2"
@@ -89,7 +90,7 @@ kept() { # NAME LOST
   check "$1: void" test "$(of_trial .verdict)" = void
 }
 
-# Ends the server, so that the kernel lets go, and looks how fathom ended.
+# Ends the server, so that the kernel releases the I/Os, and checks how fathom ended.
 let_go() { # NAME STATUS
   local status=0
   umount -l "$FATHOM_BED/hangs-$1" 2>/dev/null || true
@@ -101,13 +102,13 @@ let_go() { # NAME STATUS
   check "$1: no panic" test "$(grep -c panicked "$out.err")" -eq 0
 }
 
-# Ctrl-C twice ends it at once.
+# Two Ctrl-C end fathom at once.
 twice() { # NAME LOST FAULTS... -- OPTIONS...
   local name=$1 lost=$2
   shift 2
   hang "$name" "$@" -d 10m
   wait_until 60 it_hangs || true
-  # So that an interval ends in which nothing comes back.
+  # An interval ends in which no I/O comes back.
   sleep 0.5
   kill -INT "$process"
   sleep 0.2
@@ -126,7 +127,7 @@ beside twice aio-buffered 4 hang-at=$AFTER cached=1 -- -q 4 --backend aio --buff
 beside twice mmap 1 hang-at=600 cached=1 -- -q 1 --mmap
 beside twice fsync 1 hang-fsync=1 -- -q 1 --backend sync --read-share 0% --overwrite --fsync 200
 
-# A block device: there the kernel lets go of nothing until the device does.
+# A block device: the kernel releases nothing until the device does.
 if [[ $EUID -eq 0 ]] && command -v losetup >/dev/null; then
   on_loop=1
   beside twice loop-sync 1 hang-at=4000 -- -q 1 --backend sync
@@ -136,7 +137,7 @@ else
   skip "a block device that hangs" "loop devices need root and losetup"
 fi
 
-# Patience: as long as any I/O in flight at the end is waited for, and nobody touches the keyboard.
+# Patience: fathom waits as long as it waits for any I/O in flight at the end. No signal is sent.
 patience() { # NAME LOST FAULT -- OPTIONS...
   local name=$1 lost=$2
   shift 2
@@ -147,7 +148,7 @@ patience() { # NAME LOST FAULT -- OPTIONS...
 }
 beside patience patience 1 hang-at=$AFTER -- -q 1 --backend sync
 
-# What cannot be opened is no trial, and an error in words.
+# A target that cannot be opened gives no trial, but an error message.
 opening() {
   hang opening hang-open=1 -- -q 1 -d 1s
   wait_until 120 grep -q error: "$out.err" || true
@@ -156,19 +157,19 @@ opening() {
 }
 beside opening
 
-# A server that is gone as a whole answers no question either: not the one whether the target is still
-# the same file, nor that of its end.
+# A server that has stopped completely does not answer other questions either: whether the target is still the
+# same file, or where it ends.
 beside twice gone-uring 4 hang-all-at=$AFTER -- -q 4 --backend uring
 beside twice gone-sync 1 hang-all-at=$AFTER -- -q 1 --backend sync
 beside patience gone 4 hang-all-at=$AFTER -- -q 4 --backend aio
 
-# Where a thread hangs in the kernel, the process is there until its server lets it go.
+# If a thread hangs in the kernel, the process exists until its server releases it.
 has_ended() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null; }
 
-# Whether the fault is there only once the result file has a header.
+# Whether the fault begins only when the result file has a header.
 late=0
-# A call hangs that is no I/O to the target: one that closes, looks, removes or writes a result. The command
-# ends by itself, or after so many Ctrl-C, while the server still hangs.
+# A call hangs that is not an I/O to the target: a close, a stat, a removal, or the write of a result. The
+# command ends by itself, or after the given number of Ctrl-C, while the server still hangs.
 ends() { # NAME CODES SIGNALS FAULT -- ARGUMENTS, where @ is the folder that hangs
   local name=$1 codes=$2 signals=$3 fault=$4 folder=$FATHOM_BED/hangs-$1 status=0
   shift 5
@@ -182,7 +183,7 @@ ends() { # NAME CODES SIGNALS FAULT -- ARGUMENTS, where @ is the folder that han
   if [[ $late -eq 1 ]]; then
     wait_until 60 test -s r.jsonl || true
     [[ ! -e $folder/arm ]]
-    # So that there is something to keep.
+    # Waits until there is something to keep.
     sleep 1
   fi
   if [[ $signals -gt 0 && $late -eq 0 ]]; then
@@ -201,7 +202,7 @@ ends() { # NAME CODES SIGNALS FAULT -- ARGUMENTS, where @ is the folder that han
   check "$name: the exit code $status is one of $codes" test -z "${codes##*" $status "*}"
   check "$name: no panic" test "$(grep -c panicked "$out")" -eq 0
 }
-# The same, and what was measured is in this file, whose name may be a pattern.
+# The same. The measured trials are in FILE, whose name may be a pattern.
 keeps() { # NAME TRIALS FILE CODES SIGNALS FAULT -- ARGUMENTS
   local name=$1 trials=$2 file=$3
   shift 3
@@ -222,7 +223,7 @@ beside ends close-look " 3 " 0 hang-close=1 -- run @/data "${brief[@]}" --out r.
 beside ends close-prepare " 0 130 " 2 hang-close=1 -- prepare @/new --size 1m
 beside ends close-quick " 130 " 2 hang-close=1 -- quick @ --size 8m "${brief[@]}" --out r.jsonl
 beside ends write-prepare " 3 5 130 " 2 hang-kept-at=1 -- prepare @/new --size 1m
-# Without a signal its patience ends.
+# Without a signal, fathom's patience ends.
 beside ends write-prepare-alone " 3 " 0 hang-kept-at=1 -- prepare @/new --size 1m
 beside ends fsync-prepare-alone " 3 " 0 hang-fsync=1 -- prepare @/new --size 1m
 beside ends write-quick-alone " 3 " 0 hang-kept-at=1 -- quick @ --size 8m "${brief[@]}" --out r.jsonl
@@ -248,7 +249,7 @@ for time in 1 3 6; do
   beside ends "stat-result-$time" " 0 4 5 " 0 "hang-stat=$time" -- run here "${brief[@]}" --out @/r.jsonl
   beside ends "stat-resume-$time" " 0 3 4 5 130 " 2 "hang-stat=$time" -- resume @/begun.jsonl
 done
-# The result: its header is worth nothing, and a trial goes to another place.
+# The result: a header alone has no value, and a trial is saved in another place.
 beside ends header " 5 " 0 hang-kept-at=1 -- run here "${brief[@]}" --out @/r.jsonl
 beside ends header-signal " 5 130 " 1 hang-kept-at=1 -- run here "${brief[@]}" --out @/r.jsonl
 beside ends header-fsync " 5 130 " 2 hang-fsync=1 -- run here "${brief[@]}" --out @/r.jsonl
@@ -257,15 +258,15 @@ beside keeps trial-signals 1 r.jsonl.saved-1 " 5 130 " 2 hang-kept-at=2 -- run h
 beside keeps trial-quick 1 r.jsonl.saved-1 " 5 130 " 2 hang-kept-at=2 -- quick here "${brief[@]}" --out @/r.jsonl
 beside keeps resumed 1 '../begun.jsonl.saved-*' " 5 130 " 2 hang-kept-at=1 -- resume @/begun.jsonl
 beside ends result-close " 0 4 " 0 hang-close=1 -- run here "${brief[@]}" --out @/r.jsonl
-# A trace: its lines are worth less than the trial.
+# A trace: its lines have less value than the trial.
 beside keeps trace 1 r.jsonl " 5 " 0 hang-kept-at=1 -- run here "${brief[@]}" --out r.jsonl --trace @/t.csv
 beside keeps trace-signals 1 r.jsonl " 5 130 " 2 hang-kept-at=1 -- run here -d 10m --warm-up 0s --out r.jsonl --trace @/t.csv
 beside keeps trace-simulated 1 r.jsonl " 5 " 0 hang-kept-at=1 -- run sim:ssd "${brief[@]}" --out r.jsonl --trace @/t.csv
 beside keeps trace-fsync 1 r.jsonl " 5 " 0 hang-fsync=1 -- run here "${brief[@]}" --out r.jsonl --trace @/t.csv
 beside keeps trace-close 1 r.jsonl " 0 4 " 0 hang-close=1 -- run here "${brief[@]}" --out r.jsonl --trace @/t.csv
-# What is saved in another place begins in the middle, and nobody goes on with it as with a whole.
+# A result that is saved in another place begins in the middle. It cannot be resumed like a whole one.
 in_parts() {
-  # Two depths are no curve, of which a restless point would be measured again.
+  # Two depths are not a curve. A restless point of a curve would be measured again.
   local sweep=(sweep here --axis queue-depth=1,2 --repeats 2 -d 100ms --warm-up 0s --seed 1 --yes)
   keeps in-parts 3 r.jsonl.saved-1 " 5 " 0 hang-kept-at=3 -- "${sweep[@]}" --out @/r.jsonl
   "$fathom" "${sweep[@]}" --out whole.jsonl >"$out" 2>&1
@@ -291,11 +292,11 @@ beside ends svg-close " 0 " 0 hang-close=1 -- report here.jsonl --svg @/new.svg 
 beside ends svg-write " 5 " 0 hang-kept-at=1 -- report here.jsonl --svg @/new.svg --chart iops
 beside ends svg-stat " 0 5 " 0 hang-stat=2 -- report here.jsonl --svg @/new.svg --chart iops
 
-# Nothing is answered from the first question on, whatever the command asks.
+# From the first request on, nothing is answered, whatever the command asks.
 asked=$FATHOM_BED/asked
 serve_faults "$asked" hang-all-at=0
 servers=("$server")
-# Here only the opening, or only what is read, is not answered.
+# The first of these servers does not answer opens. The second one does not answer reads.
 opens=$FATHOM_BED/opens reads=$FATHOM_BED/reads
 serve_faults "$opens" hang-open=1
 servers+=("$server")
@@ -322,7 +323,7 @@ ask page 5 run here -d 1s --warm-up 0s --out page.jsonl --html "$asked/new.html"
 for name in "${!asks[@]}"; do
   check "$name, which hangs at the first look: it ends" wait_until 60 has_ended "${asks[$name]}"
 done
-# The first Ctrl-C is the end where there is nothing to keep.
+# If there is nothing to keep, the first Ctrl-C ends the command.
 env --default-signal=INT "$fathom" report "$asked/data" >"$out" 2>&1 &
 process=$!
 sleep 1
@@ -343,7 +344,7 @@ for name in "${!asks[@]}"; do
     says "$FATHOM_BED/(asked|opens|reads)/?(data|new)?.*the kernel did not answer"
 done
 
-# Nobody reads what is said.
+# The output of fathom is not read.
 mkfifo unread
 exec 5<>unread
 dd if=/dev/zero of=unread bs=4k count=64 oflag=nonblock 2>/dev/null || true
@@ -356,7 +357,7 @@ kill -INT "$process"
 check "Ctrl-C twice where nobody reads what is said" wait_until 30 has_ended "$process"
 wait "$process" || true
 exec 5>&-
-# From the middle of a run on: the trial is kept before anything is said of it.
+# The same from the middle of a run: the trial is saved before anything is printed about it.
 mkfifo silent
 exec 5<>silent
 env --default-signal=INT "$fathom" run here -d 2s --warm-up 0s --out silent.jsonl >"$out" 2>silent &

@@ -1,9 +1,9 @@
-# io-wq.sh: I/Os that io_uring hands to its own threads are told, with their number where it can be
-# counted, and files in memory are opened so that none has to be handed over.
+# io-wq.sh: I/Os that io_uring hands to its own threads are reported, with their number if it can be counted.
+# Files in memory are opened so that no I/O is handed over.
 source "$FATHOM_ROOT/tests/lib.sh"
 require jq losetup mkfs.ext4
 require_root
-# A process that does nothing tells whether io_uring works here at all.
+# A run on /dev/zero shows whether io_uring works here at all.
 measure /dev/zero -b 4k --buffered --backend uring --warm-up 0s -d 200ms
 [[ $status -eq 0 ]] || cannot_run "io_uring does not work here"
 
@@ -20,7 +20,7 @@ for file in memory/data disk/data; do
   run_fathom prepare "$file" --size 32m
   chmod 666 "$file"
 done
-# What fathom could mount to count; others mount what they like meanwhile.
+# The file systems that fathom could mount to count. Other programs may mount others meanwhile.
 mounts() { grep -E ' - (tracefs|debugfs|securityfs|bpf) ' /proc/self/mountinfo; }
 mounts_before=$(mounts || true)
 
@@ -31,8 +31,8 @@ found() { trial '.findings[] | select(.code == "io-wq") | .evidence'; }
 handed_over() { trial .counters.io_wq.handed_over; }
 counts=0
 
-# The ring's threads are seen where they do all the work: the kernel never starts a buffered write
-# on ext4 without them.
+# The ring's threads are visible if they do all the work: the kernel never starts a buffered write on ext4
+# without them.
 measure disk/data "${load[@]}" --buffered --read-share 0% --queue-depth 4 --overwrite
 check "buffered writes on ext4: the run is measured" status_is 0
 check "buffered writes on ext4: the verdict tells" has_finding
@@ -50,13 +50,13 @@ else
   skip "handed over I/Os are counted" "this kernel or container does not let root count them"
 fi
 
-# Direct I/O to the same file needs none of them.
+# Direct I/O to the same file needs no threads.
 measure disk/data "${load[@]}" --queue-depth 4
 check "direct reads on ext4: nothing to tell" has_none
 [[ $counts -eq 0 ]] || check "direct reads on ext4: none was handed over" \
   between "$(trial '.counters.io_wq.handed_over / ios')" 0 0.001
 
-# Without O_NONBLOCK every one of these would be handed over. What is in swap is left alone.
+# Without O_NONBLOCK, every one of these I/Os would be handed over. Swapped-out pages are left alone.
 if [[ $(awk '/^SwapTotal/ { total = $2 } /^SwapFree/ { free = $2 } END { print total - free }' /proc/meminfo) -ne 0 ]]; then
   skip "a file in memory needs no threads" "something is in swap"
 else
@@ -77,11 +77,11 @@ else
   done
 fi
 
-# A kernel that has them writes to a file in memory through the page cache with these threads alone.
+# With a kernel that has these threads, buffered writes to a file in memory use only them.
 measure memory/data "${load[@]}" --buffered --read-share 0% --overwrite
 check "buffered writes in memory: the verdict tells" has_finding
 
-# Who may not count sees the threads all the same.
+# A user who may not count still sees the threads.
 chmod 755 "$FATHOM_BED" "$(dirname "$FATHOM_BED")"
 chmod 777 "$FATHOM_BED"
 install -m 755 "$fathom" ./fathom-for-all

@@ -1,4 +1,4 @@
-# kill.sh: whatever ends fathom, what it has measured stays readable, and no scratch file stays.
+# kill.sh: whatever ends fathom, its measured trials stay readable, and no scratch file remains.
 source "$FATHOM_ROOT/tests/lib.sh"
 require jq
 
@@ -6,7 +6,7 @@ mkdir work
 small=(--size 32m --duration 300ms --warm-up 100ms)
 trials_in() { grep -c '"line":"trial"' "$1" 2>/dev/null || true; }
 scratch_files() { find "$1" -name '.fathom-scratch-*'; }
-# The journal is readable, with at least so many trials.
+# The journal is readable, with at least the given number of trials.
 readable() { # FILE TRIALS
   run_fathom report "$1"
   status_is 0 && jq -se 'length > 0' <(head -n "$(($2 + 1))" "$1") >/dev/null &&
@@ -15,8 +15,8 @@ readable() { # FILE TRIALS
 start() { # RESULT ARGUMENTS...: fathom in the background, as $pid
   local result=$1
   shift
-  # A shell without job control starts its background jobs with SIGINT ignored, and fathom would
-  # rightly leave it ignored: env gives it the default.
+  # A shell without job control starts its background jobs with SIGINT ignored, and fathom rightly leaves it
+  # ignored. env restores the default.
   env --default-signal=INT,QUIT "$fathom" "$@" --out "$result" >"$out" 2>&1 &
   pid=$!
 }
@@ -28,7 +28,7 @@ ended() {
 }
 
 for signal in INT TERM INT INT; do
-  # Anywhere from before the scratch file to the third trial.
+  # A moment between before the scratch file and the third trial.
   moment=$((RANDOM % 2500))
   name="SIG$signal after $moment ms of quick"
   rm -f r.jsonl r.html
@@ -74,8 +74,8 @@ run_fathom quick work "${small[@]}" --out next.jsonl --remove-leftovers
 check "kill -9: it removes the leftovers when asked to" test -z "$(scratch_files work)"
 check "a torn last line is accepted" bash -c "head -c -100 next.jsonl >torn.jsonl && '$fathom' report torn.jsonl >/dev/null"
 
-# An experiment that is killed again and again goes on each time: what is in the file stays there to the
-# byte, and in the end there is every trial once, as in one that nobody has killed.
+# An experiment that is killed repeatedly continues each time. The content of the file stays there unchanged.
+# In the end it has every trial once, like an experiment that was not killed.
 kills=0
 launch() { # WORDS
   "$fathom" "$@" >"$out" 2>&1 &
@@ -84,7 +84,7 @@ launch() { # WORDS
 killed_until_done() { # LONGEST-MS WORDS...: leaves killed.jsonl
   local longest=$1 patience=$1 moment size=0 consent=()
   shift
-  # A result file consents to nothing.
+  # A result file gives no consent.
   [[ " $* " != *" --overwrite "* ]] || consent=(--overwrite)
   rm -f killed.jsonl
   launch "$@" --out killed.jsonl
@@ -101,25 +101,25 @@ killed_until_done() { # LONGEST-MS WORDS...: leaves killed.jsonl
       *) cat "$out"; return 1 ;;
     esac
     if [[ ! -s killed.jsonl || $(wc -l <killed.jsonl) -eq 0 ]]; then
-      # Not even begun.
+      # The experiment had not begun.
       rm -f killed.jsonl
       patience=$((patience * 3 / 2))
       launch "$@" --out killed.jsonl
       continue
     fi
     head -n "$(wc -l <killed.jsonl)" killed.jsonl >whole-lines
-    # On a machine that has other things to do it would come no further for ever.
+    # On a busy machine it might otherwise never get any further.
     if [[ $(stat -c %s whole-lines) -eq $size ]]; then patience=$((patience * 3 / 2)); else patience=$longest; fi
     size=$(stat -c %s whole-lines)
     ! tail -n 1 whole-lines | grep -q '"line":"conclusion"' || return 0
     launch resume killed.jsonl "${consent[@]}"
   done
 }
-# The trials, without the time of day; of real ones, what they were.
+# The trials without the time of day. For real targets: only what the trials were.
 trials_of() { jq -c 'select(.line == "trial") | del(.started, .started_unix_ns)' "$1"; }
 places_of() { jq -c 'select(.line == "trial") | [.place, .point, .interrupted]' "$1"; }
-# Where the next point depends on what a real target does, only that it came to its end, and that each
-# trial is at another place or is another repeat.
+# Where the next point depends on a real target, this compares only that the experiment ended, and that each
+# trial has its own place or repeat.
 end_of() {
   jq -r 'select(.line == "conclusion") | .ended' "$1"
   jq -c 'select(.line == "trial") | [.place, .point.seed]' "$1" | sort | uniq -d
@@ -139,7 +139,7 @@ until_killed() { # KILLS LONGEST-MS COMPARED-BY NAMES-OF-ARRAYS...: each experim
       local -n words=$name
       killed_until_done "$longest" "${words[@]}" || return 1
       $compared killed.jsonl | cmp - "unkilled-$name" || return 1
-      # A torn last line is cut off by whoever goes on; none stays in a file that is finished.
+      # A resume cuts off a torn last line. A finished file has none.
       [[ $(tail -n 1 killed.jsonl | jq -r .line) = conclusion ]] || return 1
     done
   done
@@ -152,12 +152,12 @@ sustain=(sustain sim:ssd --read-share 0% --size 64m -d 500ms --warm-up 0s --at-l
 shared=sim:queue,servers=1,service-time=1ms,distribution=exponential
 cell=(--write-block-size 4k --queue-depth 64 --write-queue-depth 16 --cell-time 2s --seed 7)
 map=(map $shared --grid 5x5 "${cell[@]}")
-# More cells than are begun before their turn.
+# More cells than are started before their turn.
 cells=(map sim:grid --grid 5x5 --exhaustive --write-max 500MB/s --read-max 100k --cell-time 1s --ramp 100ms --seed 7)
 burst=(sustain sim:burst -d 500ms --warm-up 0s --at-least 6s --precondition none --seed 7)
 check "200 kills on the simulator: it goes on, nothing is lost and nothing measured twice" \
   until_killed 200 400 trials_of sweep peak load sustain burst map cells
-# Two depths are no curve, of which a restless point would be measured again.
+# Two depths are not a curve. A restless point of a curve would be measured again.
 on_file=(sweep data --axis queue-depth=1,2 --repeats 3 -d 300ms --warm-up 0s --seed 7 --read-share 50% --prepare 1 --size 8m --overwrite --yes)
 real=(--warm-up 0s --seed 7 --size 8m --overwrite --yes)
 rounds=(sustain data -d 200ms --at-least 0s --rounds 5 --read-share 0% "${real[@]}")
@@ -169,8 +169,8 @@ check "20 kills on a file: it goes on, nothing is lost and nothing measured twic
 check "10 kills of a search on a file: it goes on to its end, and no probe is measured twice" \
   until_killed 10 1000 end_of depth
 
-# Whatever somebody does to a result file while it is written: all that can be known of it is saved, the
-# run goes on and is shown, and its exit code tells that the result is not where it was to be.
+# Whatever happens to a result file while it is written, everything that is known is saved. The run continues
+# and is shown, and its exit code says that the result is not in its place.
 mkdir moved
 harmed() { # NAME OF THE HARM, THE HARM...
   local name=$1
@@ -178,7 +178,7 @@ harmed() { # NAME OF THE HARM, THE HARM...
   rm -rf r.jsonl.saved-* results moved/results
   mkdir results
   start results/r.jsonl sweep data --axis queue-depth=1,2,3,4 -d 700ms --warm-up 0s
-  # Two trials: the first of them is in the file for good.
+  # Two trials: the first one is in the file for good.
   wait_until 60 bash -c '[[ $(wc -l <results/r.jsonl) -ge 3 ]]'
   "$@"
   ended

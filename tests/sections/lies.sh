@@ -1,7 +1,7 @@
-# lies.sh: lies about storage made for real, each with the finding that has to name it, and those that
-# would explain it wrongly. The tables are in tests/lies.
+# lies.sh: lies about storage, made for real. Each has the findings that must name it, and those that would
+# explain it wrongly. The tables are in tests/lies.
 #
-#   FATHOM_LIES=REGEX        only those whose name it matches
+#   FATHOM_LIES=REGEX        runs only the lies whose name matches
 #   FATHOM_LIES_WRITE=1      writes docs/lies.md from the outcome
 source "$FATHOM_ROOT/tests/lib.sh"
 require jq losetup mkfs.ext4 mkfs.xfs mkfs.btrfs qemu-storage-daemon sfdisk perl

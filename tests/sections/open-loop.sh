@@ -1,4 +1,4 @@
-# open-loop.sh: on a real file an open loop starts as many I/Os as were offered, whatever completes.
+# open-loop.sh: on a real file an open loop starts as many I/Os as are offered, whatever completes.
 source "$FATHOM_ROOT/tests/lib.sh"
 require jq
 
@@ -10,7 +10,7 @@ reaches "2000 per second, uniform: achieved within 0.1 %" 1998 2002 measure 'ios
 check "2000 per second, uniform: due is exactly what was offered" \
   between "$(trial 'ledger.due')" 21999 22001
 
-# The count of a Poisson process has a standard error of its square root.
+# The standard error of a Poisson count is its square root.
 reaches "2000 per second, Poisson: achieved within 0.1 % of what fell due" 0.999 1 \
   measure 'ledger | (.completed + .completed_in_warm_up) / .due' \
   data -b 4k --rate 2k --arrivals poisson --warm-up 1s -d 10s --seed 1

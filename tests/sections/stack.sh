@@ -1,5 +1,5 @@
-# stack.sh: what lies below a target and beside the load is seen: limits, layers, holes, shared extents,
-# other fathoms, and files that others change or replace. Nothing here depends on how fast anything is.
+# stack.sh: fathom sees what is below a target and beside the load: limits, layers, holes, shared extents,
+# other fathoms, and files that others change or replace. No check depends on speed.
 source "$FATHOM_ROOT/tests/lib.sh"
 require losetup jq
 require_root
@@ -34,7 +34,7 @@ check "a device that counts nothing is not void" status_is 0
 check "it is said that nothing could be compared" unchecked cached-below
 echo 1 >"/sys/block/$name/queue/iostats"
 
-# A hole beside the region, and in it.
+# A hole outside the region, and one inside it.
 truncate -s 128m data
 measure data --size 64m "${short[@]}"
 check "a hole beside the region is none of it" not_found unwritten-reads
@@ -77,7 +77,7 @@ else
   skip "a limit of the control group" "no blkio controller of cgroup v1 here"
 fi
 
-# A loop device that begins in the middle of a sector of another one.
+# A loop device that begins in the middle of a sector of another device.
 truncate -s 64m sectors
 if make_loop "$FATHOM_BED/sectors" --sector-size 4096 && below=$loop &&
   make_loop "$below" --offset 512 --sizelimit 33554432 --sector-size 512; then
@@ -88,7 +88,7 @@ else
   skip "a device that begins in the middle of a sector" "losetup sets no sector sizes here"
 fi
 
-# Others at the target. What is waited for is the mark that a run has on its file.
+# Other programs at the target. The checks wait for the lock that a run has on its file.
 marked() { grep -q "OFDLCK.*:$(stat -c %i data) " /proc/locks; }
 beside() { # COMMAND...: while data is read for 6 s
   results_made=$((results_made + 1))
@@ -133,10 +133,10 @@ else
 fi
 
 if mount_loop ext4 128m; then
-  # Reserved and never written: each durable write makes the journal write.
+  # Reserved and never written: each durable write causes writes of the journal.
   fallocate -l 32m ext4/fresh
   measure ext4/fresh --read-share 0% --overwrite --sync dsync --size 32m --warm-up 0s -d 2s
-  # Whatever neighbors do to the disk below, the loop device has the journal's writes alone.
+  # Whatever neighbors do to the disk below, the loop device has only the journal's additional writes.
   journal_is_told() {
     local told device
     told=$(tr -s ' \n' ' ' <"$out")

@@ -1,10 +1,10 @@
 # targets.sh: a workload file with targets of every kind at once: a folder of files, files, a device, a
-# partition, and a region of each. What is written stays where it was meant, to the byte.
+# partition, and a region of each. Writes stay exactly in their place, to the byte.
 source "$FATHOM_ROOT/tests/lib.sh"
 require losetup sfdisk partx jq
 require_root
 
-# A disk with two partitions. In some containers nobody makes their nodes.
+# A disk with two partitions. In some containers their nodes are not made automatically.
 partition() { # NUMBER: makes its node, and gives its name in $part
   local name
   name=$(basename "$loop")p$1
@@ -21,7 +21,7 @@ pattern 64M >disk
 printf 'label: gpt\nstart=1MiB, size=16MiB\nstart=24MiB, size=16MiB\n' | sfdisk -q disk
 make_loop "$FATHOM_BED/disk" -P
 whole=$loop
-# Where the kernel reads no such tables, it is told what stands there.
+# If the kernel does not read such tables, partx adds the partitions.
 [[ -e /sys/class/block/$(basename "$loop")p1 ]] || partx -a "$loop"
 if ! partition 1 || ! partition 2; then cannot_run "loop devices have no partitions here"; fi
 first=${part%2}1 second=$part
@@ -55,7 +55,7 @@ targets = [
 targets = ["folder", { path = "$first", offset = "8m" }]
 workers = "2/total"
 EOF
-# The region of the partition that is written, as the disk's own bytes.
+# A hash of a file without its written region. For the partition, the region is that of the whole disk.
 outside() { # FILE FIRST-MIB LAST-MIB
   { head -c "$2M" "$1" && tail -c +$(($3 * 1048576 + 1)) "$1"; } | sha256sum
 }
@@ -79,7 +79,7 @@ check "the partition's region was written" test "$(cmp -n 8M -i 28M disk as-it-w
 pattern 1M >megabyte
 check "files that are only read are as they were" cmp -s folder/a megabyte
 
-# What is mounted below a folder is not a part of it, unless that is asked for; a link never is.
+# A mount below a folder is not a part of it unless requested. A link never is.
 mkdir folder/mounted
 mount -t tmpfs -o size=8m none folder/mounted
 later "umount $FATHOM_BED/folder/mounted 2>/dev/null"

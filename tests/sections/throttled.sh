@@ -1,5 +1,5 @@
-# throttled.sh: devices whose speed is known must be measured as what they are. A leaky bucket of
-# limit/10 stands in front of the limit, so t seconds let limit x t + limit/10 through.
+# throttled.sh: devices with a known speed must be measured at that speed. A leaky bucket of limit/10 is in
+# front of the limit, so limit x t + limit/10 get through in t seconds.
 source "$FATHOM_ROOT/tests/lib.sh"
 require qemu-storage-daemon jq
 [[ -w /dev/fuse ]] || cannot_run "/dev/fuse is missing or not writable"
@@ -18,8 +18,8 @@ serve "$iops" "$bandwidth" "$slow" -- \
   --blockdev "$null,node-name=n-slow,latency-ns=2000000" \
   --export "type=fuse,id=e-slow,node-name=n-slow,mountpoint=$slow,writable=on"
 
-# The whole path through fathom: 3 s, so 3.1 times the limit, or 3 where the samples of what will be
-# read have had what stands in front.
+# Measures through all of fathom for 3 s. The result is 3.1 times the limit, or 3 times if the samples of the
+# data that will be read have used up the bucket.
 known_iops() { # TARGET DEPTH NAME [OPTIONS]
   local target=$1 depth=$2 name=$3
   shift 3
@@ -31,9 +31,9 @@ known_bandwidth() { # TARGET DEPTH NAME
     measure 'bytes * 3 / seconds / 1048576' \
     "$1" -b 64k -q "$2" --warm-up 0s -d 3s --pattern sequential
 }
-# A delay is never shorter than asked for; how much longer depends on who else has the CPUs. One I/O at
-# a time fills the window, whatever its delay is: the service times add up to it, less what lies between
-# one I/O and the next.
+# A delay is never shorter than requested. How much longer it is depends on the other programs on the CPUs.
+# One I/O at a time fills the window, whatever its delay: the service times add up to the window, less the
+# time between one I/O and the next.
 known_service_time() { # TARGET NAME
   local one_at_a_time=("$1" -b 4k -q 1 --warm-up 0s -d 2s)
   measure "${one_at_a_time[@]}"

@@ -1,11 +1,11 @@
-# vm.sh: devices that a test machine does not have, in a throw-away virtual machine: NVMe, a disk of
-# a known limit, RAID, device-mapper faults, disks that are pulled out.
+# vm.sh: devices that a test machine does not have, in a temporary virtual machine: NVMe, a disk with a known
+# limit, RAID, device-mapper faults, disks that are pulled out.
 source "$FATHOM_ROOT/tests/lib.sh"
 require qemu-system-x86_64 jq
 vm=$FATHOM_ROOT/tests/vm
 "$vm/boot.sh" prepare || cannot_run "the guest's kernel or tools cannot be fetched from Debian"
 
-# Boots with one of the guest's scripts; its results are in $guest.
+# Boots with one of the guest's scripts. Its results are in $guest.
 guest=
 in_guest() { # SCRIPT QEMU-ARGUMENTS BOOT-OPTIONS...
   guest=$FATHOM_BED/$1
@@ -13,8 +13,8 @@ in_guest() { # SCRIPT QEMU-ARGUMENTS BOOT-OPTIONS...
   cat "$vm/guest-prelude.sh" "$vm/$1.sh" >"$1.sh"
   local status script=$1 drives=$2
   shift 2
-  # Each fathom in it has a minute or three, so that a guest may take longer only by itself. One in one run of
-  # many did not come to its end, nobody knows why, and did when it was booted again.
+  # Each fathom in the guest has a limit of one or three minutes, so only the guest itself can take longer. In
+  # one of many runs a guest did not end, for an unknown reason. It ended after a second boot.
   for _ in 1 2; do
     status=0
     "$vm/boot.sh" run -t 240 -f "$fathom:/bin/fathom" -q "$drives" "$@" -o "$guest" "$script.sh" ||
@@ -24,7 +24,7 @@ in_guest() { # SCRIPT QEMU-ARGUMENTS BOOT-OPTIONS...
   done
   fail "the guest of $script.sh lives to its end" "status $status"
 }
-# Looks at one of the guest's runs with the words of lib.sh.
+# Loads one of the guest's runs for the checks of lib.sh.
 look_at() { # NAME
   out=$guest/$1.txt result=$guest/$1.jsonl
   status=$(cat "$guest/$1.status" 2>/dev/null || echo none)
@@ -37,9 +37,8 @@ look_at() { # NAME
 null="driver=null-co,size=1G,read-zeroes=on"
 in_guest known "-drive if=none,id=t0,$null,throttling.iops-total=2000 -device virtio-blk-pci,drive=t0,serial=limit
   -drive if=none,id=n0,$null -device nvme,id=nv0,serial=nv0,drive=n0"
-# Whatever the machine does, no measurement exceeds the limit, and the kernel of the guest counts the
-# same reads: those of the run, the samples of what will be read (256), and a few before them by which
-# the disk is inspected.
+# No measurement exceeds the limit, whatever the machine does. The guest's kernel counts the same reads: those
+# of the run, the samples of the data that will be read (256), and a few before them that inspect the disk.
 limit_holds() { # DEPTH HIGH
   local try
   for try in 1 2 3; do
@@ -55,7 +54,7 @@ kernel_agrees() { # DEPTH
     between "$(cat "$guest/limit$1-$try.reads")" "$counted" "$((counted + 320))" || return 1
   done
 }
-# That the limit is reached takes CPUs which the guest may not get. Where it is not, nothing is shown.
+# Reaching the limit takes CPU time that the guest may not get. If it is not reached, this shows nothing.
 limit_is_reached() { # DEPTH LOW
   local try sentence="virtio-blk of 2000 IOPS at depth $1: the limit is reached within 1 %"
   for try in 1 2 3; do
@@ -64,8 +63,8 @@ limit_is_reached() { # DEPTH LOW
   done
   skip "$sentence" "the emulated machine was slower than that three times"
 }
-# The burst of 200 is for the first I/Os, and the samples of what will be read may be those.
-# One I/O at a time may be slower than the limit here: nothing is fast in an emulated machine.
+# The burst of 200 is for the first I/Os, which may be the samples of the data that will be read. One I/O at a
+# time may be slower than the limit here, because an emulated machine is slow.
 for depth in 1 4 32; do
   check "virtio-blk of 2000 IOPS at depth $depth: at most 6200 I/Os in 3 s, within 1 %" \
     limit_holds $depth 6262
@@ -108,8 +107,8 @@ else
   look_at write
   check "every write by command reached the device, and no other" \
     test "$(($(cat "$guest/after") - $(cat "$guest/before")))" -eq "$(trial 'ledger.due')"
-  # A hash for each 4 KiB of what the block device holds then. On a slow machine the writes do not
-  # reach the end of the 256 blocks: those that are left are zeros, which are one piece more.
+  # A hash for each 4 KiB of the block device's content after the run. On a slow machine the writes do not
+  # reach the end of the 256 blocks. The rest is zeros, which are one additional piece.
   pieces=$(split -b 4096 --filter=md5sum "$guest/written" | sort -u | wc -l)
   written=$(trial ledger.due)
   check "every block that was written holds data of its own" \
@@ -164,7 +163,7 @@ check "the multi-stream study runs over md arrays: every point of every array, w
   test "$(jq -s '[.[] | select(.line == "trial")] | length >= 48 and
     all([.workers[].cells[] | .read.ios + .write.ios] | add > 0) and
     all([.workers[].errors.count] | add == 0)' "$result")" = true
-# Lines are folded to the width of the terminal.
+# Lines are wrapped at the width of the terminal.
 tells() { tr -s ' \n' ' ' <"$out" | grep -qE -- "$1"; }
 for array in "md0 .raid0, 4 disks, chunk 64 KiB, full stripe 256 KiB" "md1 .raid1, 2 disks" \
   "md5 .raid5, 3 disks, chunk 64 KiB, full stripe 128 KiB" \

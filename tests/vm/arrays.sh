@@ -16,7 +16,7 @@ array md5 5 /dev/ram7 /dev/ram8 /dev/ram9
 array md6 6 /dev/ram10 /dev/ram11 /dev/ram12 /dev/ram13
 array md10 10 /dev/ram14 /dev/ram15 /dev/ram16 /dev/ram17
 cat /proc/mdstat
-# Two by two settings of 100 ms on each: nothing is fast here, and it is the way through that counts.
+# Two by two settings of 100 ms each: everything is slow here, and only the path through the code matters.
 targets="/dev/ram0 /dev/md0 /dev/md1 /dev/md5 /dev/md6 /dev/md10"
 consent=
 for target in $targets; do consent="$consent --destroy $target"; done

@@ -1,7 +1,7 @@
 #!/bin/bash
-# boot.sh: a throw-away virtual machine for the devices that a test machine does not have: NVMe,
-# RAID, device-mapper faults, disks of a known limit, disks that are pulled out. Debian's kernel, an
-# initramfs of our own, no disk image; it boots in about three seconds without KVM.
+# boot.sh: a temporary virtual machine for the devices that a test machine does not have: NVMe, RAID,
+# device-mapper faults, disks with a known limit, disks that are pulled out. It has Debian's kernel, its own
+# initramfs, and no disk image. It boots in about three seconds without KVM.
 #
 #   boot.sh prepare               fetch the packages and build the initramfs, once; kept in the cache
 #   boot.sh run [options] SCRIPT  boot, run SCRIPT by sh in the guest, print its output
@@ -10,21 +10,21 @@
 #   -f FILE[:PATH]  copy FILE and the libraries it needs into the guest (default /bin/NAME)
 #   -q 'ARGUMENTS'  further arguments for QEMU, split at spaces
 #   -o FOLDER       afterwards, unpack the guest's /out into FOLDER
-#   -t SECONDS      end it after so long (default 120)
+#   -t SECONDS      end it after this time (default 120)
 #   -a 'ARGUMENTS'  further arguments for the kernel
 #
-# In the guest `hmp 'device_del x'` talks to QEMU's monitor, so that a script can pull out a disk.
-# The exit status is the script's; 124: it took too long; 125: the guest died (its log on stderr).
+# In the guest, `hmp 'device_del x'` sends a command to QEMU's monitor, so a script can pull out a disk. The
+# exit status is the script's; 124 if it took too long; 125 if the guest died (its log is on stderr).
 set -euo pipefail
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/fathom-testbed
 PACKAGES=(busybox-static mdadm)
-# What the checks use; everything that these depend on comes along.
+# The modules that the checks use. Their dependencies are added.
 MODULES=(virtio_pci virtio_blk null_blk brd nvme configfs loop dm-mod dm-delay dm-flakey dm-linear
   md-mod raid0 raid456 raid1 raid10 scsi_debug sd_mod ext4 xfs)
 
 say() { echo "boot.sh: $*" >&2; }
 
-# Into folder $1, the program $2 at $3 with its libraries at the paths where its loader finds them.
+# Copies the program $2 to $3 in folder $1, with its libraries at the paths where its loader finds them.
 copy_program() {
   local library
   install -D -m755 "$2" "$1$3"
@@ -45,7 +45,7 @@ fetch() {
   for package in ./*.deb; do dpkg-deb -x "$package" "$CACHE/unpacked"; done
 }
 
-# The wanted modules and all that they depend on, from the unpacked kernel into the root.
+# Copies the wanted modules and all their dependencies from the unpacked kernel into the root.
 copy_modules() {
   local root=$1 busybox=$2 source release module file
   source=$(find "$CACHE/unpacked" -type d -path '*/lib/modules/*' -prune | head -n 1)
@@ -110,7 +110,7 @@ INIT
 
 prepare() {
   local key
-  # Another version of this script, or a dmsetup that was installed since, needs another initramfs.
+  # Another version of this script, or a dmsetup that was installed later, needs another initramfs.
   key=$(cat "${BASH_SOURCE[0]}" <(PATH=$PATH:/usr/sbin:/sbin command -v dmsetup || true) | sha256sum)
   mkdir -p "$CACHE"
   # Two checkouts may test at the same time.

@@ -14,8 +14,8 @@ if [ -e /sbin/dmsetup ]; then
 else
   touch /out/no-dm
 fi
-# Pulls a disk out when it has served some hundred reads more than it had: however slow the machine
-# is, the load goes on before and after.
+# Pulls a disk out after it has served some hundred more reads. So the load runs before and after that,
+# however slow the machine is.
 pull_out() { # DISK QEMU-NAME
   read -r before _ <"/sys/block/$1/stat"
   reads=$before
@@ -24,7 +24,7 @@ pull_out() { # DISK QEMU-NAME
     sleep 0.1
     read -r reads _ <"/sys/block/$1/stat" || return
   done
-  # A request to let go of a disk is one that the guest may miss.
+  # The guest may miss a request to release a disk.
   for _ in 1 2 3 4 5 6; do
     hmp "device_del $2"
     sleep 1

@@ -1,5 +1,5 @@
-# What every script in the guest begins with: f NAME ARGUMENTS… keeps the output, the status and the
-# result of a fathom in /out, where the section looks at them.
+# The beginning of every script in the guest. f NAME ARGUMENTS… keeps the output, the status and the result of
+# a fathom in /out, where the section checks them.
 f() {
   name=$1
   shift

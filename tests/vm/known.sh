@@ -1,9 +1,9 @@
-# known.sh, in the guest: disks whose limits are known.
+# known.sh, in the guest: disks with known limits.
 modprobe nvme
 modprobe null_blk nr_devices=1 irqmode=2 completion_nsec=2000000 memory_backed=1 gb=1
 disk=$(by_serial limit)
-# The emulated machine is slower than the limit while the host has other things to do, so each depth
-# is measured three times. What the kernel counted meanwhile is told beside each.
+# The emulated machine is slower than the limit while the host is busy, so each depth is measured three times.
+# The kernel's count is recorded beside each result.
 reads() { awk '{ print $1 }' "/sys/block/${disk##*/}/stat"; }
 for try in 1 2 3; do
   for depth in 1 4 32; do

@@ -1,12 +1,12 @@
-# lies.sh, in the guest: lies of disks that a test machine does not have. One boot for all of them;
-# the section's table says what each has to be called.
+# lies.sh, in the guest: lies of disks that a test machine does not have, all in one boot. The section's table
+# has the expected code of each.
 modprobe -a md-mod raid1 raid456 dm-mod dm-flakey
 modprobe null_blk nr_devices=1 irqmode=2 completion_nsec=1000000 memory_backed=1 gb=1 hw_queue_depth=16
 modprobe brd rd_nr=14 rd_size=49152
 w="--read-share 0% --warm-up 0s -d 400ms"
 limited=$(by_serial limited)
 plain=$(by_serial plain)
-# What is read was written before.
+# The data to read was written before.
 for disk in 0 12; do dd if=/dev/urandom of=/dev/ram$disk bs=1M count=48 2>/dev/null; done
 
 r ram-disk /dev/ram0 -q 4 --warm-up 0s -d 400ms
@@ -25,7 +25,7 @@ r array-degraded /dev/md5 -b 64k -q 4 --warm-up 0s -d 400ms
 mdadm -q --create /dev/md1 --run --assume-clean --level=1 --metadata=1.0 -n 2 /dev/ram4 /dev/ram5
 mdadm -q --manage /dev/md1 --fail /dev/ram5
 r mirror-degraded /dev/md1 -b 64k -q 4 --warm-up 0s -d 400ms
-# It goes on for as long as it is looked at.
+# The resync continues for as long as the run looks at it.
 echo 2000 >/proc/sys/dev/raid/speed_limit_max
 echo 1000 >/proc/sys/dev/raid/speed_limit_min
 yes | mdadm -q --create /dev/md6 --run --level=1 --metadata=1.0 -n 2 /dev/ram6 /dev/ram7
@@ -49,7 +49,7 @@ if [ -e /sbin/dmsetup ]; then
   dmsetup remove held
 fi
 
-# The disk is let go by QEMU while it is read.
+# QEMU removes the disk while it is read.
 (sleep 2; for _ in 1 2 3 4; do hmp 'device_del gone'; sleep 1; done) &
 r pulled-out "$(by_serial gone)" -q 4 --warm-up 0s -d 6s
 wait

@@ -27,7 +27,7 @@ r aio /dev/ng0n1 $s --backend aio
 r mixed /dev/ng0n1 /dev/nvme1n1 $s
 modprobe brd rd_nr=1 rd_size=16384
 r unpolled /dev/ram0 $s --polled
-# What is mounted as a block device is not written to as commands.
+# A device that is mounted as a block device is not written with commands.
 mke2fs /dev/nvme1n1 >/dev/null 2>&1
 modprobe ext4
 mkdir -p /mnt/used

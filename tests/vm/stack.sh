@@ -1,4 +1,4 @@
-# stack.sh, in the guest: disks that are made of others, and those others.
+# stack.sh, in the guest: disks that consist of others, and those others.
 modprobe -a md-mod raid0 raid456 dm-mod dm-linear
 modprobe brd rd_nr=8 rd_size=65536
 mdadm -q --create /dev/md0 --run --level=0 --chunk=64 -n 2 /dev/ram0 /dev/ram1

@@ -1,5 +1,5 @@
-//! The project's own chores, in the language of the project, so that nothing has to be installed
-//! for them: `cargo xtask tidy | golden | schema`.
+//! The project's own tasks, in the project's language, so that they need no other programs: `cargo
+//! xtask tidy | golden | schema`.
 
 mod source;
 mod tidy;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The root of the repository, from where this file was compiled.
+/// The root of the repository from which this file was compiled.
 fn root() -> PathBuf {
     match Path::new(env!("CARGO_MANIFEST_DIR")).parent() {
         Some(parent) => parent.to_path_buf(),
@@ -58,7 +58,7 @@ fn run_tidy() -> Result<(), String> {
 /// Makes a schema from the types that it describes.
 type Make = fn() -> String;
 
-/// The schemas: where each is kept, from the root, and what makes it.
+/// The schemas: the path of each, relative to the root, and the function that makes it.
 const SCHEMAS: [(&str, Make); 2] = [
     ("docs/schema/result-2.json", fathom_report::document::schema),
     ("docs/schema/calibration-1.json", fathom_report::document::calibration_schema),
@@ -77,7 +77,7 @@ fn schema() -> Result<(), String> {
 }
 
 /// The schema of workload files is made from the command line's options, which only the binary has.
-/// One of its tests compares.
+/// One of the binary's tests compares it.
 fn workload_schema() -> Result<(), String> {
     let path = root().join("docs/schema/workload-1.json");
     let made = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

@@ -1,8 +1,8 @@
-//! Reads Rust source well enough to tell code from comments and text, because a rule about code
-//! must not trip over the sentence that explains it.
+//! Reads Rust source well enough to separate code from comments and text, because a rule about code
+//! must not report the sentence that explains it.
 
-/// The code of a source file: comments and the contents of text literals become spaces, line
-/// breaks stay, so that offsets and line numbers are those of the file.
+/// The code of a source file. Comments and the contents of string literals become spaces, and line
+/// breaks stay, so that offsets and line numbers match the file.
 pub fn code_only(text: &str) -> String {
     let mut scanner = Scanner { rest: text, out: String::with_capacity(text.len()) };
     while !scanner.rest.is_empty() {
@@ -44,7 +44,7 @@ impl Scanner<'_> {
     }
 }
 
-/// The length of the block comment at the start; they nest.
+/// The length of the block comment at the start. Block comments nest.
 fn block_comment(text: &str) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     let bytes = text.as_bytes();
@@ -61,7 +61,7 @@ fn block_comment(text: &str) -> usize {
     bytes.len()
 }
 
-/// The length of a quoted text with escapes at the start.
+/// The length of the string literal with escapes at the start.
 fn quoted(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -75,7 +75,7 @@ fn quoted(text: &str) -> usize {
     bytes.len()
 }
 
-/// The length of a raw text (`r"…"`, `br#"…"#`) at the start, if there is one.
+/// The length of the raw string literal (`r"…"`, `br#"…"#`) at the start, if there is one.
 fn raw_text(text: &str) -> Option<usize> {
     let after_prefix = ["br", "cr", "r"].iter().find_map(|prefix| text.strip_prefix(prefix))?;
     let opened = after_prefix.trim_start_matches('#');
@@ -86,12 +86,12 @@ fn raw_text(text: &str) -> Option<usize> {
     Some(content.find(&end).map_or(text.len(), |found| start + found + end.len()))
 }
 
-/// The length of a character literal at the start; a lifetime is none.
+/// The length of the character literal at the start, if there is one. A lifetime is not one.
 fn character(text: &str) -> Option<usize> {
     let content = text.strip_prefix('\'')?;
     let first = content.chars().next()?;
     if first == '\\' {
-        // The escaped character itself may be a quote, so the search starts behind it.
+        // The escaped character itself may be a quote, so the search starts after it.
         return content.get(2..)?.find('\'').map(|found| 1 + 2 + found + 1);
     }
     content[first.len_utf8()..].starts_with('\'').then(|| first.len_utf8() + 2)

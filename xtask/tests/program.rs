@@ -1,9 +1,8 @@
-//! The program as developers call it.
+//! Tests the program as developers call it.
 
 use std::process::Command;
 
-/// That there is such a test also has cargo build the program with everything else that is tested, and
-/// the tests that count its instructions find it as it is.
+/// This test also makes cargo build the program with everything else that is tested.
 #[test]
 fn what_it_does_not_know_is_refused_by_name() {
     for words in [&["nonsense"][..], &["bench", "nonsense"]] {

@@ -1,5 +1,5 @@
-//! The experiments of the bench: each on a device whose truth is known, with trials as short as they
-//! may be.
+//! The experiments of the bench. Each one runs on a device whose truth is known, with trials as
+//! short as possible.
 
 use fathom_core::experiment::map::{Map, SearchOptions, Settings, Shape, Surface, cells_at_most};
 use fathom_core::experiment::{
@@ -18,17 +18,17 @@ use fathom_engine::sim;
 use super::judge::{self, Judge};
 use super::lab::{Noise, TARGETS, WINDOW};
 
-/// An experiment on devices.
+/// An experiment with its devices.
 pub struct Case {
-    /// What it is called in the table.
+    /// Its name in the table.
     pub name: &'static str,
     /// The devices of its targets, without noise.
     pub devices: Vec<sim::Options>,
-    /// The experiment of a seed.
+    /// Makes the experiment for a seed.
     pub experiment: fn(u64) -> Box<dyn Experiment>,
-    /// Which of its sentences are right.
+    /// Judges its sentences.
     pub judge: Judge,
-    /// Noises that would take away what the device is known for.
+    /// The noises that would remove the property that the device is known for.
     pub without: &'static [Noise],
 }
 
@@ -36,7 +36,7 @@ fn device(text: &str) -> sim::Options {
     text.parse().unwrap_or_else(|why| panic!("{text}: {why}"))
 }
 
-/// All of them.
+/// All cases.
 pub fn all() -> Vec<Case> {
     let mut all = sweeps();
     all.extend(searches());
@@ -45,17 +45,17 @@ pub fn all() -> Vec<Case> {
     all
 }
 
-/// Rises to queue depth 8, where it reaches 97 % of what it gives from 16 on.
+/// The rate rises to queue depth 8, where it is 97 % of the rate at 16 and above.
 const KNEE: &str = "table,points=1:60MB/s+2:110MB/s+4:160MB/s+8:194MB/s+16:200MB/s+256:200MB/s";
-/// As much at each depth.
+/// Every depth has the same rate.
 const FLAT: &str = "table,points=1:200MB/s+256:200MB/s";
-/// The most at 4, and a fifth less at the end.
+/// The rate is highest at depth 4, and a fifth lower at the last depth.
 const FALLING: &str =
     "table,points=1:100MB/s+2:160MB/s+4:200MB/s+16:196MB/s+64:180MB/s+256:160MB/s";
-/// More with each.
+/// The rate rises with each depth.
 const RISING: &str = "table,points=1:10MB/s+256:200MB/s";
 
-/// On one device, with every noise.
+/// A case on one device, with every noise.
 fn case(
     name: &'static str,
     text: &str,
@@ -154,8 +154,8 @@ fn studies() -> Vec<Case> {
     ])
 }
 
-/// A disk, an array of four that gives four times as much from two streams on, and one that gives as
-/// much as three.
+/// A disk; an array of four disks that is four times as fast from two streams on; and an array that
+/// is three times as fast.
 const STREAMS: [&str; 3] = [
     "table,points=1:10MB/s+32:10MB/s",
     "table,points=1:20MB/s+2:40MB/s+32:40MB/s",
@@ -340,7 +340,8 @@ fn snia(test: Test, seed: u64) -> Box<dyn Experiment> {
     Box::new(Sustain::new(test_plan(test, &base, settings)))
 }
 
-/// Steps of write load by read load: the writer takes up to half of the device, the readers nearly all.
+/// A grid of write loads by read loads. The writer takes up to half of the device, the readers
+/// nearly all of it.
 fn map(seed: u64) -> Box<dyn Experiment> {
     let base = writing(4096, 64, seed);
     let mut reader = Stream {
@@ -410,7 +411,7 @@ fn write_concurrency(seed: u64) -> Box<dyn Experiment> {
     Box::new(Study::new(sweep, Question::WriteConcurrency))
 }
 
-/// The names of the targets of a study, with how many disks they have.
+/// The names of the targets of a study, with their numbers of disks and their descriptions.
 const ARRAYS: [(&str, u32, &str); 3] =
     [("disk", 1, "single disk"), ("raid0", 4, "raid0, 4 disks"), ("raid5", 4, "raid5, 4 disks")];
 

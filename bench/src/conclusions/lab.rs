@@ -1,5 +1,5 @@
-//! Runs experiments to their end on simulated devices, as a session does: point by point, with looks,
-//! each trial at its time of the session.
+//! Runs experiments to their end on simulated devices, as a session does: point by point, with
+//! looks, and with each trial at its time in the session.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,13 +11,13 @@ use fathom_core::trial::Trial;
 use fathom_core::verdict::Severity;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
 
-/// An axis that says on which device a point runs, by the device's place.
+/// An axis that says on which device a point runs, by the device's index.
 pub const TARGETS: &str = "targets";
 
-/// How realistic a device is: what its speed does that the load has no part in.
+/// The noise of a device: the changes of its speed that do not come from the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noise {
-    /// Nothing.
+    /// No noise.
     None,
     /// 3 % between trials and 3 % within them.
     Little,
@@ -29,14 +29,14 @@ pub enum Noise {
     Burst,
 }
 
-/// Trials are this long, and 20 intervals.
+/// The length of a trial, which has 20 intervals.
 pub const WINDOW: Span = Span::from_secs(2);
 
 impl Noise {
-    /// All, in the order of the table.
+    /// All noises, in the order of the table.
     pub const ALL: [Self; 5] = [Self::None, Self::Little, Self::Much, Self::Drift, Self::Burst];
 
-    /// The head of its column.
+    /// The heading of its column.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -47,7 +47,7 @@ impl Noise {
         }
     }
 
-    /// The least speed that it gives a device in the mean of a trial, chance left out.
+    /// The lowest mean speed that this noise gives a device over a trial, without chance.
     pub fn slowest(self) -> f64 {
         match self {
             Self::None | Self::Little | Self::Much => 1.0,
@@ -88,42 +88,43 @@ impl Noise {
     }
 }
 
-/// How alike neighboring tenths of a second are: what happens to a device lasts for about half a second.
+/// The correlation of neighboring tenths of a second: an event in a device lasts for about half a
+/// second.
 const CORRELATION: f64 = 0.7;
 
-/// What drift makes of the speed over the session.
+/// The relative change of the speed over the session that drift causes.
 const DRIFT: f64 = -0.2;
 
-/// What the foreign burst takes.
+/// The share of the speed that the foreign burst takes.
 const TAKEN: f64 = 0.6;
 
-/// When the burst begins and how long it lasts: anywhere in the session.
+/// The start and the length of the burst. The start may be anywhere in the session.
 pub fn burst(session: Span, seed: u64) -> (Span, Span) {
     let place = (seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
     let length = session.0 / 7;
     (Span((place * (session.0 - length) as f64) as u64), Span(length))
 }
 
-/// What a session came to.
+/// The outcome of a session.
 pub struct Session {
     /// The sentences of its conclusion.
     pub sentences: Vec<String>,
     /// The trials, in their order.
     pub trials: Vec<Seen>,
-    /// The codes of what the experiment held against its trials.
+    /// The codes of the doubts that the experiment raised about its trials.
     pub doubts: Vec<&'static str>,
-    /// How long it was taken to last, for drift and burst.
+    /// The assumed length, on which drift and burst depend.
     pub length: Span,
-    /// How long it lasted.
+    /// The actual length.
     pub lasted: Span,
 }
 
-/// What is kept of a trial.
+/// The figures that are kept of a trial.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// "queue-depth 32, block-size 64k".
     pub name: String,
-    /// When it began, in the session.
+    /// The time in the session at which it began.
     pub began: Span,
     /// I/Os per second.
     pub iops: f64,
@@ -131,8 +132,8 @@ pub struct Seen {
     pub bandwidth: f64,
 }
 
-/// Runs an experiment to its end. Each device is one target; drift and burst are of a session that is
-/// taken to last this long.
+/// Runs an experiment to its end. Each device is one target. Drift and burst assume a session of
+/// the given length.
 pub fn run(
     experiment: &mut dyn Experiment,
     devices: &[sim::Options],
@@ -177,7 +178,7 @@ fn seen(trial: &Trial, began: Span) -> Seen {
     }
 }
 
-/// One trial, ended at a look as a session ends it.
+/// Runs one trial, which may end at a look, as in a session.
 pub fn trial(planned: Planned, device: &sim::Options, experiment: &dyn Experiment) -> Trial {
     let never = AtomicBool::new(false);
     let devices = Devices::Simulated(device);

@@ -1,5 +1,6 @@
-//! How often what experiments conclude is wrong, and how often they say that they cannot tell: each of
-//! them on simulated devices whose truth is known, with the noise that real ones have.
+//! Measures how often the conclusions of experiments are wrong, and how often they say that they do
+//! not know. Each experiment runs on simulated devices whose truth is known, with the noise of real
+//! devices.
 
 mod cases;
 mod judge;
@@ -21,7 +22,7 @@ use lab::Noise;
 /// Runs of each experiment with each noise.
 pub const SEEDS: u64 = 200;
 
-/// The most of a kind of sentence that may be wrong.
+/// The highest share of a kind of sentence that may be wrong.
 const WRONG: f64 = 0.05;
 
 const LEGEND: &str = "\
@@ -31,35 +32,36 @@ sentences of one kind, one of them is enough. Figures in bold are wrong in more 
 sessions, and in more than chance explains for a true 5 % (a binomial test at 5 %).
 ";
 
-/// What became of one kind of sentence under one noise: in how many sessions it was said, was wrong, and
-/// left something open.
+/// The counts of one kind of sentence under one noise: the sessions in which it was said, was
+/// wrong, and left something open.
 #[derive(Clone, Debug, Default)]
 struct Count {
     sessions: u64,
     said: u64,
     wrong: u64,
     open: u64,
-    /// Some that are wrong, with their seeds.
+    /// Some wrong sentences, with their seeds.
     examples: Vec<(u64, String)>,
 }
 
-/// Sessions without noise that tell what is true.
+/// The number of sessions without noise that establish the truth.
 const TRUTHS: u64 = 4;
 
-/// Examples that are kept of each.
+/// The number of examples that are kept per count.
 const EXAMPLES: usize = 2;
 
-/// Sentences that are shown of those that are not understood.
+/// The number of sentences that are shown if the bench does not understand them.
 const UNREAD: usize = 10;
 
-/// By the experiment, in its order, the kind of sentence, and the place of the noise.
+/// Counts by the index of the experiment, the kind of sentence, and the index of the noise.
 type Counts = BTreeMap<(usize, &'static str), Vec<Count>>;
 
-/// Runs all experiments and gives the table in Markdown.
+/// Runs all experiments and returns the table in Markdown.
 ///
 /// # Errors
 ///
-/// When a conclusion has a sentence that the bench does not understand, or no experiment has that name.
+/// When a conclusion has a sentence that the bench does not understand, or no experiment has the
+/// given name.
 pub fn bench(seeds: u64, only: Option<&str>) -> Result<String, String> {
     let began = Instant::now();
     let cases: Vec<Case> = cases::all()
@@ -86,7 +88,7 @@ pub fn bench(seeds: u64, only: Option<&str>) -> Result<String, String> {
     ))
 }
 
-/// Every session of every case, on all CPUs.
+/// Runs every session of every case, on all CPUs.
 fn run(cases: &[Case], seeds: u64) -> Result<Counts, String> {
     let truths: Vec<Truth> = cases.iter().map(truth).collect();
     let mut sessions = Vec::new();
@@ -121,14 +123,14 @@ fn run(cases: &[Case], seeds: u64) -> Result<Counts, String> {
     }
     for count in counts.values_mut().flatten() {
         count.sessions = seeds;
-        // Whichever ended first: the examples are those of the lowest seeds.
+        // Sessions end in any order. Sorting makes the examples those of the lowest seeds.
         count.examples.sort();
         count.examples.truncate(EXAMPLES);
     }
     Ok(counts)
 }
 
-/// Takes what one session said.
+/// Counts what one session said.
 fn take(
     (counts, unread): &mut (Counts, Vec<(usize, String)>),
     judged: Vec<Judged>,
@@ -152,14 +154,14 @@ fn take(
     }
 }
 
-/// What is true of the devices of a case: what its trials show without noise, in the mean over several
-/// sessions, because where I/Os go is chance as well.
+/// The truth about the devices of a case: the rates of its trials without noise. It is the mean
+/// over several sessions, because offsets are random as well.
 fn truth(case: &Case) -> Truth {
     let session = |seed: u64| {
         let mut experiment = (case.experiment)(seed);
         lab::run(&mut *experiment, &case.devices, (Noise::None, Span(0)), seed)
     };
-    // Seeds that no judged session has.
+    // No judged session has these seeds.
     Truth::of(&(0..TRUTHS).map(|nth| session(u64::MAX / 2 + nth)).collect::<Vec<_>>())
 }
 
@@ -169,7 +171,7 @@ fn session(case: &Case, truth: &Truth, noise: Noise, seed: u64) -> Vec<Judged> {
     (case.judge)(&Heard { session: &session, truth, noise, seed })
 }
 
-/// Whether more are wrong than may be, and than chance makes of that many.
+/// Whether more sentences are wrong than allowed, beyond what chance explains at that number.
 fn is_bad(count: &Count) -> bool {
     let (sessions, wrong) = (count.sessions as f64, count.wrong as f64);
     wrong > WRONG * sessions + 1.645 * (sessions * WRONG * (1.0 - WRONG)).sqrt()
@@ -205,7 +207,7 @@ fn cell(count: &Count) -> String {
 mod tests {
     use super::*;
 
-    /// What is run in every test: a sweep, a search and rounds, with each noise.
+    /// The cases that run in every test: a sweep, a search and rounds, with each noise.
     const KEY: [&str; 3] = ["sweep: depth, a knee", "peak: a knee at 8", "sustain: level"];
 
     #[test]
@@ -217,7 +219,8 @@ mod tests {
         let all = || counts.values().flatten();
         let said: u64 = all().map(|count| count.said).sum();
         let wrong: u64 = all().map(|count| count.wrong).sum();
-        // One of twenty may be wrong, and of few of them a few more by chance; the seeds are fixed.
+        // One of twenty may be wrong. In a small sample chance makes this a few more. The seeds are
+        // fixed.
         assert!(6 * 6 * 5 <= said, "{said}");
         assert!(
             wrong as f64 <= 0.07 * said as f64,
@@ -250,7 +253,8 @@ mod tests {
         let best = "The best is queue-depth 4: 160 MiB/s \u{b1} 1 % (3 trials).";
         let worth = said(&[best, "No other point can be taken for it."]);
         assert_eq!(worth[0], Worth::Wrong);
-        // 110 and 160 of 200 MB/s: neither is enough, and one says that it does not know of the other.
+        // Depths 2 and 4 give 110 and 160 of 200 MB/s, so neither is enough. One of the sentences
+        // below leaves both open.
         let two = "queue-depth 2 is enough (96 % of the best, at least 95 %: 104.9 MiB/s)";
         assert_eq!(said(&[&format!("{two}.")]), [Worth::Wrong, Worth::Wrong]);
         let eight = "queue-depth 8 is enough (97 % of the best, at least 96 %: 185 MiB/s)";

@@ -1,5 +1,5 @@
-//! Reads stored latency maps: a CSV with a header, a row for each cell. Columns are found by their
-//! names, and what is not there is not known.
+//! Reads stored latency maps: a CSV file with a header and a row for each cell. Columns are found
+//! by their names. A value that is missing is unknown.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,12 @@ pub const QUANTILES: [(&str, &str); 2] = [("p50_ns", "p50_clipped"), ("p95_ns", 
 /// A stored map.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    /// The name of its file without the ending.
+    /// The name of its file without the extension.
     pub name: String,
-    /// How many steps its loads have.
+    /// The numbers of steps of its loads.
     pub shape: Shape,
-    /// All cells of the shape, column by column; one that the file does not have was not carried.
+    /// All cells of the shape, column by column. A cell that is missing in the file was not
+    /// carried.
     pub cells: Vec<Cell>,
 }
 
@@ -25,12 +26,12 @@ pub struct Grid {
 pub struct Cell {
     /// Whether the disk carried it.
     pub admissible: bool,
-    /// Whether the file has a row for it. Where it has none, and has one with no less of both loads
-    /// that the disk carried, what is here is taken from the cells beside it.
+    /// Whether the file has a row for it. If it has none, but the disk carried a cell that is no
+    /// lower in either load, the values here come from the neighboring cells.
     pub stored: bool,
-    /// Each quantile in nanoseconds, where it is known.
+    /// Each quantile in nanoseconds, if it is known.
     pub response_time_ns: [Option<f64>; 2],
-    /// Whether the true value lies beyond what the chart could show.
+    /// Whether the true value lies beyond the range of the chart.
     pub clipped: [bool; 2],
 }
 
@@ -40,9 +41,9 @@ impl Grid {
         &self.cells[spot.write * self.shape.reads + spot.read]
     }
 
-    /// Gives the cells that no row tells of, and that the disk carried if it carried others with no
-    /// less of both loads, the geometric mean of those beside them: a search may come to them, and
-    /// what a file has lost is no limit of the disk.
+    /// Fills the cells that have no row although the disk carried a cell that is no lower in either
+    /// load. Their value is the geometric mean of their neighbors. A search may reach these cells,
+    /// and a gap in the file is not a limit of the disk.
     fn fill_holes(&mut self) {
         let Shape { writes, reads, first_read } = self.shape;
         let stored = self.clone();
@@ -66,7 +67,7 @@ impl Grid {
         }
     }
 
-    /// The geometric mean of what is known of the nearest cells around one, by quantile.
+    /// The geometric mean of the known values of the nearest cells, by quantile.
     fn beside(&self, spot: Spot) -> [Option<f64>; 2] {
         let Shape { writes, reads, .. } = self.shape;
         [0, 1].map(|place| {
@@ -95,8 +96,8 @@ impl Grid {
         Self { name: self.name.clone(), shape, cells }
     }
 
-    /// Whether it is a rotating disk: nothing else takes milliseconds for the median read of an idle
-    /// device.
+    /// Whether the disk rotates. Only a rotating disk takes milliseconds for the median read when
+    /// idle.
     pub fn rotates(&self) -> bool {
         let mut idle: Vec<f64> = (1..self.shape.reads)
             .filter_map(|read| self.at(Spot { write: 0, read }).response_time_ns[0])
@@ -106,11 +107,11 @@ impl Grid {
     }
 }
 
-/// All maps of a folder, by their names.
+/// All maps of a folder, by name.
 ///
 /// # Errors
 ///
-/// When the folder or a file in it cannot be read or is no map; the message names what.
+/// When the folder or a file in it cannot be read, or a file is not a map. The message names it.
 pub fn read(folder: &Path) -> Result<Vec<Grid>, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut paths: Vec<PathBuf> = entries
@@ -130,11 +131,11 @@ pub fn read(folder: &Path) -> Result<Vec<Grid>, String> {
     paths.iter().map(one).collect()
 }
 
-/// A map from the text of its file.
+/// Reads a map from the text of its file.
 ///
 /// # Errors
 ///
-/// When it is no map; the message says why.
+/// When the text is not a map. The message says why.
 pub fn parse(name: String, text: &str) -> Result<Grid, String> {
     let text = text.trim_start_matches('\u{feff}');
     let mut lines = text
@@ -150,7 +151,7 @@ pub fn parse(name: String, text: &str) -> Result<Grid, String> {
     let (Some(write), Some(read)) = (highest(|spot| spot.write), highest(|spot| spot.read)) else {
         return Err("it has no rows".to_owned());
     };
-    // Some charts do not show the cells without reads: those cannot be measured then.
+    // Some charts do not show the cells without reads. These cells cannot be measured.
     let idle = rows.iter().any(|(spot, _)| spot.read == 0);
     let first_read = usize::from(!idle && read > 0);
     let shape = Shape { writes: write + 1, reads: read + 1, first_read };
@@ -163,7 +164,7 @@ pub fn parse(name: String, text: &str) -> Result<Grid, String> {
     Ok(grid)
 }
 
-/// Where the columns are.
+/// The indexes of the columns.
 struct Columns {
     write: usize,
     read: usize,
@@ -171,7 +172,7 @@ struct Columns {
     quantiles: [(usize, Option<usize>); 2],
 }
 
-/// No grid has more steps: a typing error is not answered by taking all memory.
+/// No grid has more steps. The limit keeps a typing error from taking all memory.
 const STEPS_MAX: usize = 1000;
 
 impl Columns {
@@ -209,7 +210,7 @@ impl Columns {
         let [p50, p95] = self.quantiles;
         let response_time_ns = [value(p50.0)?, value(p95.0)?];
         let clipped = [p50.1, p95.1].map(|at| at.is_some_and(|at| truth(field(at))));
-        // A map without the column shows no figure where the disk did not carry the load.
+        // A map without this column has no figure where the disk did not carry the load.
         let admissible = match self.admissible {
             Some(at) => truth(field(at)),
             None => response_time_ns[0].is_some(),
@@ -219,7 +220,7 @@ impl Columns {
     }
 }
 
-/// A field without what some programs put around it.
+/// A field without the spaces and quotation marks that some programs put around it.
 fn plain(field: &str) -> &str {
     field.trim().trim_matches('"').trim()
 }
@@ -279,7 +280,7 @@ mod tests {
         let lost = grid.at(Spot { write: 0, read: 1 });
         assert!(lost.admissible && !lost.stored);
         assert_eq!(lost.response_time_ns.map(|ns| ns.map(f64::round)), [Some(200.0), Some(424.0)]);
-        // Nothing was carried with so much of both.
+        // The disk carried no cell with that much of both loads.
         assert!(!grid.at(Spot { write: 1, read: 1 }).admissible);
     }
 }

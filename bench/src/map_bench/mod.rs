@@ -1,6 +1,6 @@
-//! How well latency maps of few cells agree with whole ones: runs the search of `fathom map` over
-//! stored maps, where a measurement is a look into the file plus noise, and compares what it fills in
-//! with what the file has.
+//! Measures how well latency maps of few cells agree with complete maps. It runs the search of
+//! `fathom map` over stored maps: a measurement reads a value from the file and adds noise. Then it
+//! compares the filled-in cells with those of the file.
 
 mod grids;
 
@@ -23,19 +23,19 @@ const NOISE: [f64; 2] = [0.04, 0.08];
 /// The half-width of a 95 % interval in standard deviations.
 const HALF_WIDTH: f64 = 1.96;
 
-/// Runs of each map, each with another noise and other choices by chance.
+/// Runs of each map, each with different noise and different random choices.
 const SEEDS: u64 = 10;
 
-/// Seconds of a cell of the exhaustive map: what Diskplorer takes, ramp included.
+/// Seconds per cell of the exhaustive map: the time that Diskplorer takes, including the ramp.
 const EXHAUSTIVE_S: f64 = 35.0;
 
-/// Seconds that are not recorded at the start of each cell, and of the window of a cell that was
-/// carried and of one that was not: on an SSD, and on a rotating disk.
+/// Seconds at the start of each cell that are not recorded. Then the windows, in seconds, of a cell
+/// that was carried and of one that was not: on an SSD, and on a rotating disk.
 const RAMP_S: f64 = 1.0;
 const SSD_S: (f64, f64) = (5.0, 3.0);
 const HDD_S: (f64, f64) = (30.0, 12.0);
 
-/// The map that cannot be told from few cells, and has to be recognized as such.
+/// The map that few cells cannot describe. The search has to recognize this.
 const PATHOLOGICAL: &str = "gcp-24local";
 
 const LEGEND: &str = "\
@@ -49,7 +49,7 @@ misclassed  cells that are said to be carried and are not, or the other way roun
 unreliable  seeds in which the map itself says that it is not to be relied on
 ";
 
-/// What the seeds of one map came to.
+/// The results of all seeds of one map.
 #[derive(Clone, Debug)]
 struct Outcome {
     name: String,
@@ -64,7 +64,7 @@ struct Outcome {
     seeds: u64,
 }
 
-/// Runs the search over every map of a folder and says how well it did.
+/// Runs the search over every map of a folder and reports its accuracy.
 ///
 /// # Errors
 ///
@@ -218,7 +218,7 @@ impl Run {
     }
 }
 
-/// What a cell of 5 s would have told: the stored value with noise.
+/// The reading of a cell of 5 s: the stored value with noise.
 fn measured(grid: &Grid, spot: Spot, chance: &mut SplitMix64) -> Reading {
     let cell = grid.at(spot);
     if !cell.admissible {
@@ -228,13 +228,13 @@ fn measured(grid: &Grid, spot: Spot, chance: &mut SplitMix64) -> Reading {
         let value = cell.response_time_ns[place]? * (NOISE[place] * noise).exp();
         Some(Estimate { value, half_width: Some(HALF_WIDTH * NOISE[place] * value) })
     };
-    // Always two, so that what one cell does not know changes nothing for the next one.
+    // Always draws two numbers, so that an unknown value in one cell does not change the next cell.
     let (first, second) = (chance.normal(), chance.normal());
     let response_times = Vec::from([noisy(0, first), noisy(1, second)]);
     Reading { admissible: true, precise: true, response_times }
 }
 
-/// By nearest rank; 0 of nothing.
+/// The percentile by nearest rank; 0 for an empty list.
 fn percentile(mut values: Vec<f64>, q: f64) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let last = values.len().saturating_sub(1) as f64;
@@ -257,7 +257,8 @@ mod tests {
         assert!(goals.iter().all(|(_, met)| *met), "{}{}", table(&outcomes), summary(&outcomes));
     }
 
-    /// What was chosen on the stored maps has to hold on others: on coarser ones, with other noise.
+    /// The settings that were chosen on the stored maps also have to work on others: on coarser
+    /// maps, with different noise.
     #[test]
     fn coarser_maps_are_filled_in_as_well() {
         let coarse: Vec<Grid> = stored().iter().map(Grid::coarser).collect();

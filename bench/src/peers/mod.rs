@@ -1,8 +1,8 @@
-//! What an I/O costs with fathom and with fio, measured beside each other on the same stand-ins for
-//! a device. Figures of different runs cannot be compared on a machine that others use too, so each
-//! run of the one lies next to a run of the other, and what is told is the ratio of such pairs.
+//! Measures the cost of an I/O with fathom and with fio, side by side on the same stand-ins for a
+//! device. On a machine with other users, figures from different times cannot be compared. So runs
+//! of the two programs alternate, and the result is the ratio of such pairs.
 //!
-//! A smoke size runs in `cargo test`, so that it cannot rot. No test looks at the times.
+//! A smoke size runs in `cargo test`, so that the bench cannot rot. No test checks the times.
 
 mod programs;
 mod stand_in;
@@ -20,26 +20,26 @@ use programs::{Cost, Job, Peer, Programs};
 pub use programs::{Profile, build, output_of, said};
 pub use stand_in::{Scratch, StandIn};
 
-/// How much of everything there is.
+/// The amount of work of the bench.
 #[derive(Clone, Copy, Debug)]
 pub struct PeerSize {
     /// Pairs of runs for each row.
     pairs: u32,
-    /// How long each run is.
+    /// The length of each run.
     run: Span,
-    /// How large the files are, in MiB.
+    /// The size of the files, in MiB.
     file_mib: u32,
 }
 
 impl PeerSize {
-    /// Long enough for figures.
+    /// Long enough for reliable figures.
     pub const FULL: Self = Self { pairs: 11, run: Span::from_secs(2), file_mib: 256 };
     /// Just enough to run every row.
     #[cfg(test)]
     const SMOKE: Self = Self { pairs: 1, run: Span::from_ms(200), file_mib: 16 };
 }
 
-/// What is compared.
+/// One comparison.
 #[derive(Clone, Copy, Debug)]
 struct Comparison {
     stand_in: StandIn,
@@ -48,7 +48,7 @@ struct Comparison {
     goal: Option<Goal>,
 }
 
-/// What fathom has to reach.
+/// The goal that fathom has to reach.
 #[derive(Clone, Copy, Debug)]
 struct Goal {
     /// fio's CPU time for each I/O, as a multiple of fathom's.
@@ -65,7 +65,7 @@ const fn goal(cpu: f64) -> Option<Goal> {
     Some(Goal { cpu, iops: None })
 }
 
-/// Those of one stand-in follow each other, because it is made once for all of them.
+/// Comparisons on the same stand-in are adjacent, because it is made once for all of them.
 const COMPARISONS: [Comparison; 10] = [
     Comparison { goal: goal(4.5), ..comparison(StandIn::Zero, 32, Peer::Defaults) },
     comparison(StandIn::Zero, 32, Peer::NoRandomMap),
@@ -82,15 +82,15 @@ const COMPARISONS: [Comparison; 10] = [
     comparison(StandIn::Tmpfs, 32, Peer::Defaults),
 ];
 
-/// A comparison that was made.
+/// A completed comparison.
 #[derive(Debug)]
 struct PeerRow {
     comparison: Comparison,
-    /// fathom's and fio's costs, of runs that lay next to each other.
+    /// The costs of fathom and fio, from adjacent runs.
     pairs: Vec<[Cost; 2]>,
 }
 
-/// Everything that was measured, and what could not be.
+/// Everything that was measured, and everything that could not be measured.
 #[derive(Debug)]
 pub struct PeerComparisons {
     rows: Vec<PeerRow>,
@@ -99,7 +99,7 @@ pub struct PeerComparisons {
     setting: String,
 }
 
-/// Runs every comparison that this machine allows. Refuses where fio is missing.
+/// Runs every comparison that this machine allows. Returns an error if fio is missing.
 pub fn all(size: PeerSize, profile: Profile) -> Result<PeerComparisons, String> {
     let programs = Programs::find(profile)?;
     let stopped = stops_on_signals()?;
@@ -138,7 +138,8 @@ pub fn all(size: PeerSize, profile: Profile) -> Result<PeerComparisons, String> 
     Ok(PeerComparisons { rows, left_out, size, setting })
 }
 
-/// Runs that alternate as A B B A, so that a drift of the machine favors neither.
+/// Runs both programs alternately in the order A B B A, so that a drift of the machine favors
+/// neither.
 fn pairs(
     programs: &Programs,
     job: &Job<'_>,
@@ -155,7 +156,8 @@ fn pairs(
             let fio = programs.fio(job, peer);
             (programs.fathom(job, peer), fio)
         };
-        // What a signal cut short is no measurement, and no failure of the program either.
+        // A run that a signal cut short is not a measurement. It is no failure of the program
+        // either.
         if stopped.load(Ordering::Relaxed) {
             return Err("interrupted; everything that was made is removed".to_owned());
         }
@@ -164,8 +166,8 @@ fn pairs(
     Ok(pairs)
 }
 
-/// Becomes true at the first signal. With a handler of its own a bench outlives Ctrl-C, and so the
-/// guards clean up.
+/// Becomes true at the first signal. With this handler, a bench survives Ctrl-C and its guards
+/// clean up.
 pub fn stops_on_signals() -> Result<Arc<AtomicBool>, String> {
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -175,19 +177,19 @@ pub fn stops_on_signals() -> Result<Arc<AtomicBool>, String> {
     Ok(stopped)
 }
 
-/// Where files are made: on a disk, as the tests' are.
+/// The folder for files. It is on a disk, as the tests' folder is.
 pub fn folder() -> PathBuf {
     std::env::var_os("FATHOM_TEST_FOLDER").map_or(PathBuf::from("/var/tmp"), PathBuf::from)
 }
 
-/// How busy the machine was in the last minute.
+/// The load average of the last minute.
 pub fn load_average() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().unwrap_or("unknown").to_owned()
 }
 
 impl PeerComparisons {
-    /// The outcome as a table in Markdown, with what belongs to it.
+    /// The outcome as a table in Markdown, with its notes.
     pub fn table(&self) -> String {
         let PeerSize { pairs, run, .. } = self.size;
         let mut text = format!(
@@ -244,7 +246,7 @@ impl PeerRow {
         );
     }
 
-    /// The ratio of each pair, the lowest first.
+    /// The ratio of each pair, in rising order.
     fn ratios(&self, ratio: impl Fn(&[Cost; 2]) -> f64) -> Vec<f64> {
         let mut ratios: Vec<f64> = self.pairs.iter().map(ratio).collect();
         ratios.sort_by(f64::total_cmp);
@@ -252,7 +254,7 @@ impl PeerRow {
     }
 }
 
-/// The middle one of some figures, or the mean of the two in the middle.
+/// The median: the middle value, or the mean of the two in the middle.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -263,7 +265,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The median of what is sorted, with its ends.
+/// The median of sorted values, with the lowest and the highest.
 pub fn spread(sorted: &[f64]) -> String {
     let ends = sorted.first().zip(sorted.last());
     let (lowest, highest) = ends.unwrap_or((&f64::NAN, &f64::NAN));

@@ -1,9 +1,9 @@
-//! Runs fathom and fio on the same job and says what an I/O cost each.
+//! Runs fathom and fio on the same job and measures the cost of an I/O for each.
 //!
-//! The figure that counts is the CPU time of the one thread that does the I/O: fathom's own account
-//! of its worker, and what fio gets from `getrusage` of its job, a process with one thread. The CPU
-//! time of the whole program stands beside it, because work that the kernel hands to other threads
-//! of a process (io_uring's workers) is in that alone.
+//! The figure that counts is the CPU time of the one thread that does the I/O: fathom's own figure
+//! for its worker, and fio's `getrusage` of its job, which is a process with one thread. The table
+//! also has the CPU time of the whole program. Only that includes the work that the kernel hands to
+//! other threads of a process (io_uring's workers).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,28 +15,28 @@ use serde_json::Value;
 
 use crate::engine;
 
-/// How fathom is built.
+/// The profile that fathom is built with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// As users get it.
+    /// The profile that users get.
     Release,
-    /// As it is tested, which takes no time to build there.
+    /// The profile of the tests, in which building takes no extra time.
     #[cfg(test)]
     Debug,
 }
 
-/// Against whom.
+/// What fathom is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// fio's io_uring as it comes.
+    /// fio's io_uring with its defaults.
     Defaults,
-    /// The defaults without the map of used offsets that fathom does not keep either.
+    /// The defaults without the map of used offsets, which fathom does not keep either.
     NoRandomMap,
-    /// The defaults, with all three distributions rather than fio's one.
+    /// The defaults with all three distributions instead of fio's one.
     AllPercentiles,
     /// fio's io_uring with everything that makes it cheaper.
     Tuned,
-    /// fio's psync as it comes, and fathom's calls of pread.
+    /// fio's psync with its defaults, against fathom's calls of pread.
     Psync,
     /// The same without the map of used offsets.
     PsyncNoRandomMap,
@@ -61,8 +61,8 @@ impl Peer {
             Self::AllPercentiles => {
                 &["--ioengine=io_uring", "--lat_percentiles=1", "--slat_percentiles=1"]
             }
-            // A batch of 16 for submission alone gains nothing, because fio then takes completions,
-            // and so starts I/Os, one by one.
+            // A batch size of 16 for submission alone gains nothing: fio then takes completions one
+            // by one, and so starts I/Os one by one.
             Self::Tuned => &[
                 "--ioengine=io_uring",
                 "--norandommap",
@@ -86,7 +86,7 @@ impl Peer {
     }
 }
 
-/// What is to be done: random reads of 4 KiB by one worker.
+/// The job: random reads of 4 KiB by one worker.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     pub path: &'a Path,
@@ -94,18 +94,18 @@ pub struct Job<'a> {
     pub length_mib: u32,
     pub queue_depth: u32,
     pub run: Span,
-    /// Where a program may put its files.
+    /// The folder for files of the programs.
     pub scratch: &'a Path,
 }
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// CPU time of the thread that did the I/O, user and kernel, for each I/O.
+    /// CPU time per I/O of the thread that did the I/O, user and kernel.
     pub cpu_ns: f64,
     pub iops: f64,
-    /// CPU time of the whole process for each I/O, start and end included. The kernel tells it in
-    /// hundredths of a second.
+    /// CPU time per I/O of the whole process, including its start and its end. The kernel reports
+    /// it in hundredths of a second.
     pub process_ns: f64,
 }
 
@@ -117,7 +117,7 @@ pub struct Programs {
     cpu: String,
 }
 
-/// The version of fio, or what to do to have one.
+/// The version of fio, or an error that says how to install it.
 pub fn fio_is_there() -> Result<String, String> {
     match output_of("fio", &["--version"]) {
         Ok(version) => Ok(version.trim().to_owned()),
@@ -139,7 +139,7 @@ impl Programs {
         &self.cpu
     }
 
-    /// Runs a program with all of its threads on one CPU. Gives its CPU time as well.
+    /// Runs a program with all of its threads on one CPU. Returns its CPU time as well.
     fn pinned(&self, program: &str, arguments: &[&str]) -> Result<(Output, f64), String> {
         let before = engine::children_cpu_ns();
         let output = Command::new("taskset")
@@ -173,8 +173,8 @@ impl Programs {
         Ok(cost)
     }
 
-    /// One run of fio. Its defaults keep a map of the offsets that were used; in the other rows offsets
-    /// may repeat, as fathom's do.
+    /// One run of fio. By default it keeps a map of the used offsets. In the other rows offsets may
+    /// repeat, as fathom's do.
     pub fn fio(&self, job: &Job<'_>, peer: Peer) -> Result<Cost, String> {
         let target = job.path.to_string_lossy();
         let ours = [
@@ -217,7 +217,7 @@ fn fathom_cost(read: &document::Document, process_ns: f64) -> Result<Cost, Strin
 
 fn fio_cost(output: &[u8], process_ns: f64) -> Result<Cost, String> {
     let text = String::from_utf8_lossy(output);
-    // fio writes its warnings ahead of the document, to the same place.
+    // fio writes its warnings to the same stream, before the document.
     let begin = text.find('{').ok_or("no JSON")?;
     let read: Value = serde_json::from_str(&text[begin..]).map_err(|error| error.to_string())?;
     let job = &read["jobs"][0];
@@ -228,11 +228,11 @@ fn fio_cost(output: &[u8], process_ns: f64) -> Result<Cost, String> {
     if error != 0.0 || ios == 0.0 {
         return Err(format!("{ios} I/Os and error {error}"));
     }
-    // The comparison is between programs that keep distributions.
+    // The comparison is only between programs that keep distributions.
     if job["read"]["clat_ns"]["percentile"].as_object().is_none_or(|map| map.is_empty()) {
         return Err("its JSON has no percentiles".to_owned());
     }
-    // In percent of the job's run time, which is in milliseconds.
+    // fio gives CPU time in percent of the job's run time, and the run time in milliseconds.
     let percent = number(job, "usr_cpu")? + number(job, "sys_cpu")?;
     Ok(Cost {
         cpu_ns: percent / 100.0 * number(job, "job_runtime")? * 1e6 / ios,
@@ -241,13 +241,13 @@ fn fio_cost(output: &[u8], process_ns: f64) -> Result<Cost, String> {
     })
 }
 
-/// Builds a program of the workspace and says where it is.
+/// Builds a program of the workspace and returns its path.
 pub fn build(package: &str, profile: Profile) -> Result<PathBuf, String> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     match profile {
         Profile::Release => command.args(["build", "--package", package, "--release"]),
-        // The very one that was built for the tests: by itself it would be another one, because what
-        // else is built decides about the features of its dependencies.
+        // This is the same build that the tests use. A separate build would differ, because the
+        // features of its dependencies depend on the other packages that are built.
         #[cfg(test)]
         Profile::Debug => command.args(["test", "--workspace", "--no-run"]),
     };
@@ -271,7 +271,7 @@ pub fn build(package: &str, profile: Profile) -> Result<PathBuf, String> {
     }
 }
 
-/// The last CPU that this process may run on: interrupts like the first.
+/// The last CPU that this process may run on. Interrupts prefer the first one.
 fn last_allowed_cpu() -> Result<String, String> {
     let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
@@ -286,7 +286,7 @@ pub fn said(output: &Output) -> String {
     end.iter().rev().fold(format!(" ({})", output.status), |text, line| text + "\n  " + line)
 }
 
-/// Runs a program to its end and gives what it wrote.
+/// Runs a program to its end and returns its output.
 pub fn output_of(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program)
         .args(arguments)

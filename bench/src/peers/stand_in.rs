@@ -1,5 +1,5 @@
-//! Makes what stands in for a device, and removes it when it is dropped. None is slower than the
-//! programs that are compared, except the file on a disk.
+//! Makes a stand-in for a device, and removes it when it is dropped. No stand-in is slower than the
+//! compared programs, except the file on a disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::programs::output_of;
 
-/// As much of /dev/zero as is addressed, in MiB.
+/// The part of /dev/zero that is addressed, in MiB.
 const ZEROS_MIB: u32 = 1024;
 
-/// What takes the I/Os.
+/// The target of the I/Os.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StandIn {
-    /// The kernel's shortest path: it clears the buffer.
+    /// The kernel's shortest path: a read clears the buffer.
     Zero,
     /// A file whose pages are all in memory.
     PageCache,
@@ -40,7 +40,7 @@ impl StandIn {
         !matches!(self, Self::Zero | Self::PageCache)
     }
 
-    /// How much of it is addressed, where files are so long.
+    /// The length that is addressed; `file_mib` is the length of files.
     pub fn length_mib(self, file_mib: u32) -> u32 {
         match self {
             Self::Zero => ZEROS_MIB,
@@ -48,7 +48,7 @@ impl StandIn {
         }
     }
 
-    /// Makes it in a state in which two runs after each other are alike.
+    /// Makes the stand-in in a state in which two consecutive runs behave alike.
     pub fn make(self, scratch: &Scratch) -> Result<Made, String> {
         let mut made = Made { path: PathBuf::from("/dev/zero"), undo: Vec::new() };
         match self {
@@ -69,8 +69,9 @@ impl StandIn {
                 }
                 let direct = ["oflag=direct", "conv=fsync"];
                 made.fill(scratch, scratch.folder.join("direct"), &direct)?;
-                // A virtual disk fetches what was never read from far away: the first reads of a
-                // region are hundreds of times slower than those after them.
+                // A virtual disk fetches a block from remote storage when it is read for the first
+                // time. So the first reads of a region are hundreds of times slower than later
+                // ones.
                 for _ in 0..3 {
                     read(&made.path, "iflag=direct")?;
                 }
@@ -85,7 +86,7 @@ impl StandIn {
             Self::Tmpfs => made.mount_tmpfs(scratch)?,
         }
         if self.is_direct() {
-            // A file in memory takes direct I/O since Linux 6.6.
+            // A file in tmpfs accepts direct I/O since Linux 6.6.
             let from = format!("if={}", text(&made.path)?);
             output_of("dd", &[&from, "of=/dev/null", "bs=4096", "count=1", "iflag=direct"])
                 .map_err(|why| format!("it takes no direct I/O: {why}"))?;
@@ -98,7 +99,7 @@ impl StandIn {
 #[derive(Debug)]
 pub struct Made {
     path: PathBuf,
-    /// What was done, the latest last.
+    /// The steps to undo, in the order in which they were done.
     undo: Vec<Undo>,
 }
 
@@ -114,7 +115,7 @@ impl Made {
         &self.path
     }
 
-    /// Fills a file with bytes that no layer can shorten.
+    /// Fills a file with bytes that no layer can compress.
     fn fill(&mut self, scratch: &Scratch, path: PathBuf, how: &[&str]) -> Result<(), String> {
         self.undo.push(Undo::Remove(path.clone()));
         let to = format!("of={}", text(&path)?);
@@ -127,7 +128,7 @@ impl Made {
         Ok(())
     }
 
-    /// A file system in memory, with a file in it.
+    /// Mounts a file system in memory and makes a file in it.
     fn mount_tmpfs(&mut self, scratch: &Scratch) -> Result<(), String> {
         let point = scratch.folder.join("tmpfs");
         fs::create_dir_all(&point).map_err(|error| format!("{}: {error}", point.display()))?;
@@ -159,7 +160,7 @@ impl Drop for Made {
     }
 }
 
-/// A folder of this process, removed when it is dropped.
+/// A folder of this process. It is removed when it is dropped.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
@@ -167,9 +168,9 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A folder below `parent` for files of `file_mib`.
+    /// A folder below `parent` for files of `file_mib` MiB.
     pub fn new(parent: PathBuf, file_mib: u32) -> Result<Self, String> {
-        // Several benches of one process may run at once: its tests do.
+        // Several benches of one process may run at once, as in its tests.
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let folder = parent.join(format!("fathom-peers.{}.{number}", std::process::id()));

@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(quotas(Limit::Ios(2), |_| {}), ios([1, 1, 0]));
         assert_eq!(quotas(Limit::Bytes(Bytes(4096 * 10 + 1)), |_| {}), ios([4, 4, 3]));
         assert_eq!(quotas(Limit::Passes(1), |_| {}), ios([68, 67, 67]));
-        // In zones each worker goes over its own: of 101 blocks 33, 34 and 34, twice.
+        // With zones each worker covers its own zone: 33, 34 and 34 of 101 blocks, twice.
         let zoned = quotas(Limit::Passes(1), |stream| stream.zones = true);
         let sum: u64 = zoned
             .iter()
@@ -249,7 +249,7 @@ mod tests {
             })
             .sum();
         assert_eq!(sum, 202);
-        // A worker that has a target to itself goes over that one.
+        // A worker with its own target covers that target.
         let own = quotas(Limit::Passes(3), |stream| stream.workers = Workers::PerTarget(1));
         assert_eq!(own, [303, 303].map(Quota::Ios));
         let mixed = quotas(Limit::Bytes(Bytes(100)), |stream| {

@@ -166,7 +166,7 @@ mod tests {
         let uniform = take_arrivals(Arrivals::Uniform, Rate(1e6), 1_000_001);
         assert_eq!(uniform, Instant(1_000_000_000));
         let poisson = take_arrivals(Arrivals::Poisson, Rate(1e6), 1_000_000);
-        // Five standard deviations of a sum of a million.
+        // Five standard deviations of the sum of a million gaps.
         assert!(poisson.0.abs_diff(1_000_000_000) < 5_000_000, "{poisson:?}");
     }
 }

@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn what_takes_no_commands_is_refused_after_one_was_tried() {
-        // Where io_uring is forbidden that is the reason, and the refusal says so as well.
+        // Where io_uring is forbidden, the refusal gives that reason as well.
         let told = refused(None, &[target("not-nvme", true)]);
         assert!(told.starts_with("the uring backend: it cannot be used: "), "{told}");
         if uring::probe().is_ok() {

@@ -166,8 +166,8 @@ mod tests {
         let clock = Clock::default();
         let (ours, kernels) = (clock.now(), monotonic());
         std::thread::sleep(std::time::Duration::from_millis(50));
-        // Read in the opposite order, so that a pause in between makes ours the shorter one and
-        // the bound below has to allow for it only upward.
+        // Read in the opposite order. A pause in between makes our interval the shorter one, so the
+        // bound below needs to allow for it only upward.
         let (kernels, ours) = (monotonic() - kernels, clock.now().since(ours).0);
         assert!(
             ours as f64 > kernels as f64 * 0.999,

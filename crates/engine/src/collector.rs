@@ -472,8 +472,8 @@ mod tests {
         }
     }
 
-    /// Hands over what each worker did from one tenth of a second to another, one I/O in each, and
-    /// gives the series: start, length and I/Os of each interval.
+    /// Hands over what each worker did between two tenths of a second, with one I/O in each.
+    /// Returns the series: start, length and I/Os of each interval.
     fn series(handed: &[(usize, u64, u64)]) -> Vec<(u64, u64, u64)> {
         const TENTH: u64 = 100_000_000;
         let plans = [plan(0), plan(1)];
@@ -546,7 +546,7 @@ mod tests {
         ] {
             assert_eq!(series(&handed), [(0, 2, 4), (2, 1, 2)], "{handed:?}");
         }
-        // Both are late, and not at the same time.
+        // Both workers are late, but at different times.
         let handed = [(0, 0, 1), (1, 0, 2), (0, 1, 3), (1, 2, 4), (0, 3, 4)];
         assert_eq!(series(&handed), [(0, 4, 8)]);
     }

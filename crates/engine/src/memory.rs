@@ -242,7 +242,8 @@ mod tests {
         let told = error.to_string();
         assert!(told.contains("worker need 4 pages of 2 MiB, and 1 is missing"), "{told}");
         assert!(told.contains("sysctl vm.nr_hugepages=11"), "{told}");
-        // Of sixteen with a page each the fifth to come finds three, so that nine are missing.
+        // Sixteen workers need one page each. The fifth one to come finds three free pages, so nine
+        // are missing.
         let told = pages.too_few(1, Purpose::Buffers(Deal { among: 16, which: 4 })).to_string();
         assert!(told.contains("need 16 pages of 2 MiB, and 9 are missing"), "{told}");
         assert!(told.contains("sysctl vm.nr_hugepages=19"), "{told}");
@@ -251,7 +252,8 @@ mod tests {
         assert_eq!(Pages::of(""), Pages { size: None, free: 0, total: 0 });
     }
 
-    /// Where some can be reserved, which takes root; else it has to be an error that helps.
+    /// Where huge pages can be reserved, which takes root, the test reserves some. Elsewhere the
+    /// error has to be helpful.
     #[test]
     fn large_pages_are_had_or_refused() {
         const RESERVED: &str = "/proc/sys/vm/nr_hugepages";

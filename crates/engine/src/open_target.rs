@@ -35,7 +35,7 @@ pub struct Passthrough {
 
 #[cfg(test)]
 impl Passthrough {
-    /// Of a namespace that is nowhere.
+    /// The facts of an invented namespace.
     pub(crate) fn invented(namespace: u32, block_shift: u32, force_unit_access: bool) -> Self {
         Self { namespace, block_shift, force_unit_access, _claim: None }
     }

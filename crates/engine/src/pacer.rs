@@ -302,7 +302,7 @@ mod tests {
         let step = |now| divide(at(now), at(1000), at(0), MARGIN);
         assert_eq!(step(0), Wait::Sleep(Span::from_us(960)));
         assert_eq!(step(900), Wait::Sleep(Span::from_us(60)));
-        // What is left to sleep would not be worth it.
+        // The remaining sleep is too short to be worth it.
         assert_eq!(step(951), Wait::Spin);
         assert_eq!(step(999), Wait::Spin);
         assert_eq!(step(1000), Wait::Over);
@@ -336,7 +336,7 @@ mod tests {
         }
     }
 
-    /// Numbers from 0 to 1 that look independent of each other.
+    /// Numbers from 0 to 1 that look independent.
     fn chances() -> impl Iterator<Item = f64> {
         let mut state: u64 = 1;
         std::iter::repeat_with(move || {
@@ -345,7 +345,7 @@ mod tests {
         })
     }
 
-    /// Which share of sleeps ends later than the margin, after it had time to find its place.
+    /// The share of sleeps that end later than the margin, after the margin had time to settle.
     fn too_late(oversleep: impl Fn(f64) -> f64) -> (f64, Margin) {
         let mut margin = Margin::new(Margin::UNKNOWN);
         let mut late = 0;
@@ -359,11 +359,11 @@ mod tests {
 
     #[test]
     fn the_margin_settles_where_one_sleep_of_a_hundred_is_too_late() {
-        // From 20 to 60 us, all equally likely: the p99 is 59.6 us.
+        // From 20 to 60 us, uniformly distributed: the p99 is 59.6 us.
         let (late, margin) = too_late(|chance| 20.0 + 40.0 * chance);
         assert!((0.005..0.02).contains(&late), "{late} {margin:?}");
         assert!((48_000.0..75_000.0).contains(&margin.ns), "{margin:?}");
-        // From 10 us up, the rest exponential with a mean of 10 us: the p99 is 56 us.
+        // 10 us plus an exponential time with a mean of 10 us: the p99 is 56 us.
         let (late, margin) = too_late(|chance| 10.0 - 10.0 * (1.0 - chance).ln());
         assert!((0.005..0.02).contains(&late), "{late} {margin:?}");
         assert!((40_000.0..75_000.0).contains(&margin.ns), "{margin:?}");
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn where_other_programs_have_the_cpu_the_margin_follows_the_median() {
-        // One of ten comes back after milliseconds.
+        // One of ten sleeps ends milliseconds late.
         let (_, margin) = too_late(|chance| if chance < 0.9 { 20.0 + 10.0 * chance } else { 4e3 });
         assert!((70_000.0..120_000.0).contains(&margin.ns), "{margin:?}");
     }
@@ -389,12 +389,12 @@ mod tests {
         assert_eq!(margin.span(), Margin::LEAST);
         assert_eq!(Margin::new(Span(0)).span(), Margin::LEAST);
         assert_eq!(Margin::new(Span::from_secs(1)).span(), Margin::MOST);
-        // 99 sleeps that were in time undo one that was not.
+        // 99 sleeps in time compensate for one that was late.
         assert!((Margin::RAISE * Margin::LOWER.powi(99) - 1.0).abs() < 1e-3);
     }
 
-    /// Walks through `seconds` of a worker that would always be on the CPU, and gives the most that
-    /// it used of any second and the longest rest.
+    /// Runs through `seconds` of a worker that would always be on the CPU. Returns the most CPU
+    /// time that it used in any second, and the longest rest.
     fn always_busy(allowed: u32, overslept: Span) -> (Span, Span) {
         let (mut now, mut cpu) = (Instant(0), Span(0));
         let mut rests = Rests::new(allowed, now, cpu);
@@ -417,13 +417,13 @@ mod tests {
 
     #[test]
     fn a_busy_worker_rests_before_the_kernel_would_stop_it() {
-        // The kernel's default, 950 of 1000.
+        // The kernel's default: 950 of 1000.
         for overslept in [Span(0), Span::from_us(60), Span::from_ms(4)] {
             let (used, longest) = always_busy(950, overslept);
             assert!(used < Span::from_ms(932), "{used}");
             assert!(longest <= Span::from_us(200), "{longest}");
         }
-        // It does not rest more than it has to.
+        // It does not rest more than necessary.
         assert!(Span::from_ms(920) < always_busy(950, Span(0)).0);
         let (used, _) = always_busy(300, Span(0));
         assert!(used < Span::from_ms(298), "{used}");
@@ -437,7 +437,7 @@ mod tests {
             (now, cpu) = (now + Span::from_us(1500), cpu + Span::from_us(1200));
             assert_eq!(rests.due(now, cpu), None);
         }
-        // What it has saved up is no more than some milliseconds.
+        // Its savings are limited to some milliseconds.
         (now, cpu) = (now + Span::from_ms(200), cpu + Span::from_ms(200));
         assert!(rests.due(now, cpu).is_some());
     }

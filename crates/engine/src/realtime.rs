@@ -114,11 +114,11 @@ mod tests {
         assert_eq!(other, "--realtime: Invalid argument: drop it");
     }
 
-    /// The policy is that of the thread alone, so this harms no other test.
+    /// The policy belongs to the thread alone, so other tests are not affected.
     #[test]
     fn who_may_have_it_gets_it_and_its_children_do_not() {
         let policy = || {
-            // SAFETY: only asks for the calling thread's policy.
+            // SAFETY: the call only reads the calling thread's policy.
             unsafe { libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK }
         };
         let seen = std::thread::spawn(move || {

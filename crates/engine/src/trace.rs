@@ -368,7 +368,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes blocks only while it has credit.
+    /// Takes blocks only when it has credit.
     struct Moody<'a> {
         credit: &'a mut [bool],
         taken: &'a mut Vec<TraceEntry>,
@@ -410,7 +410,8 @@ mod tests {
         follower.finish();
     }
 
-    /// The number of each entry that came through, and how many it says are missing before it.
+    /// The number of each entry that arrived, and the number of entries that it reports missing
+    /// before it.
     fn through(credit: &mut [bool], ios: u64) -> Vec<(u64, u64)> {
         let mut taken = Vec::new();
         let outlet = Moody { credit, taken: &mut taken };
@@ -422,12 +423,13 @@ mod tests {
     fn what_finds_no_room_is_left_out_and_counted_where_it_was() {
         assert_eq!(through(&mut [], 3), [(0, 0), (1, 0), (2, 0)]);
         assert_eq!(through(&mut [true], 6), [0, 1, 2, 3, 4, 5].map(|number| (number, 0)));
-        // Two I/Os come while there is no block: of the full one the last is always the latest.
+        // Two I/Os come while there is no free block. The last entry of the full block is always
+        // the latest I/O.
         assert_eq!(
             through(&mut [false, false, true], 9),
             [(0, 0), (1, 0), (2, 0), (5, 2), (6, 0), (7, 0), (8, 0)]
         );
-        // Never again: the trace ends with what was last.
+        // No block ever becomes free again: the trace ends with the last I/O.
         assert_eq!(through(&mut [false; 96], 100), [(0, 0), (1, 0), (2, 0), (99, 96)]);
     }
 
@@ -447,7 +449,7 @@ mod tests {
         };
         let plans = divide(&Point::of(Vec::from([stream]), Span::from_secs(1)));
         let (followers, arrivals) = lines(&plans);
-        // Nobody takes anything meanwhile.
+        // No entries are taken meanwhile.
         let ios = IOS as u64 * 3 / 4;
         followers.into_iter().for_each(|follower| follow(follower, ios));
         let mut count = Count([0, 0]);

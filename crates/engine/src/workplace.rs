@@ -103,11 +103,11 @@ fn explain(priority: IoPriority, error: &io::Error) -> Refusal {
 mod tests {
     use super::*;
 
-    /// What a thread of its own has after it settled: its CPUs, and the priority of its I/Os; and the
-    /// same of a thread that it starts.
+    /// The CPUs and the I/O priority of a separate thread after it settled, and those of a thread
+    /// that it starts.
     fn settled(workplace: Workplace, worker: u32) -> Result<[(u32, i64); 2], String> {
         let seen = || {
-            // SAFETY: only asks for the calling thread's priority.
+            // SAFETY: the call only reads the calling thread's priority.
             let priority =
                 unsafe { libc::syscall(libc::SYS_ioprio_get, THIS_THREAD.0, THIS_THREAD.1) };
             let set = rustix::thread::sched_getaffinity(None).unwrap();

@@ -1,7 +1,7 @@
-//! Pushing and waiting allocate nothing once a backend is open: an allocator that counts sees none,
-//! on no thread.
+//! Pushing and waiting do not allocate once a backend is open: a counting allocator sees no
+//! allocation on any thread.
 //!
-//! A program of its own with one test, because whatever else ran would be counted too.
+//! This is a program with one test, because the allocator would count other tests too.
 
 #![expect(unsafe_code, reason = "an allocator is unsafe by definition")]
 
@@ -27,12 +27,12 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: what holds for this call holds for that one.
+        // SAFETY: the caller's guarantees hold for this call too.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: what holds for this call holds for that one.
+        // SAFETY: the caller's guarantees hold for this call too.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -42,7 +42,7 @@ static ALLOCATOR: Counting = Counting;
 
 const BLOCKS: u64 = 256;
 
-/// Keeps `slots` I/Os in flight until so many have completed, a third of them writes.
+/// Keeps `slots` I/Os in flight until `count` have completed. A third of them are writes.
 fn run(backend: &mut impl RealBackend, slots: u32, count: u64, completions: &mut Vec<Completion>) {
     let mut started = 0;
     let mut completed = 0;

@@ -1,8 +1,8 @@
-//! A run needs as much memory as it has intervals, workers and targets, however many I/Os there are;
-//! and a long series needs little more for its distributions than a short one.
+//! A run needs memory for its intervals, workers and targets, whatever the number of I/Os. A long
+//! series needs little more memory for its distributions than a short one.
 //!
-//! An allocator counts the bytes that are in use. A program of its own with one test, because
-//! whatever else ran would be counted too.
+//! An allocator counts the bytes in use. This is a program with one test, because the allocator
+//! would count other tests too.
 
 #![expect(unsafe_code, reason = "an allocator is unsafe by definition")]
 
@@ -24,13 +24,13 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = IN_USE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: what holds for this call holds for that one.
+        // SAFETY: the caller's guarantees hold for this call too.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: what holds for this call holds for that one.
+        // SAFETY: the caller's guarantees hold for this call too.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most bytes that were in use at once during a piece of work, beyond those before it.
+/// The highest number of bytes in use at once during some work, beyond those in use before it.
 fn peak_of<T>(work: impl FnOnce() -> T) -> (usize, T) {
     let before = IN_USE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
@@ -64,7 +64,7 @@ fn point(window: Span, interval: Span) -> Point {
     Point { interval, ..Point::of(Vec::from([stream]), window) }
 }
 
-/// Ten intervals, however long the window is.
+/// A run of ten intervals, however long the window is.
 fn simulated(seconds: u64) -> (usize, Record) {
     let options: sim::Options =
         "queue,servers=8,service-time=100us,distribution=exponential".parse().unwrap();
@@ -73,7 +73,7 @@ fn simulated(seconds: u64) -> (usize, Record) {
     peak_of(|| run_point(&point, Devices::Simulated(&options), &never, &mut Nobody).unwrap())
 }
 
-/// So many intervals of a second, each with 100 different times.
+/// A replay of `seconds` intervals of a second, each with 100 different times.
 fn replayed(seconds: u64) -> (usize, Record) {
     let point = point(Span::from_secs(seconds), Span::from_secs(1));
     peak_of(|| {
@@ -98,7 +98,7 @@ fn memory_grows_with_neither_the_ios_nor_the_distributions_over_time() {
     let (most, day) = replayed(36_000);
     assert_eq!((hour.series.len(), day.series.len()), (3_600, 36_000));
     assert!(day.stretches.len() <= 600);
-    // The plain numbers, in a vector that grows by doubling and is copied as it does.
+    // The plain numbers are in a vector that doubles as it grows, and is copied each time.
     let plain = 3 * 36_000 * size_of::<Interval>();
     assert!(most < some + plain, "{some} and {most} bytes");
     assert!(size_of::<Interval>() <= 144);

@@ -1,7 +1,7 @@
-//! A run leaves as many files open as it found. A worker of `sync` with one slot has a table of files
-//! of its own, so that what it closed of others' would stay open for them.
+//! A run leaves as many files open as it found. A worker of `sync` with one slot has its own table
+//! of files. If it closed the files of others there, they would stay open for the others.
 //!
-//! A program of its own with one test, because whatever else ran would open files, too.
+//! This is a program with one test, because other tests would open files too.
 
 use std::fs::{self, File};
 use std::sync::atomic::AtomicBool;
@@ -20,7 +20,7 @@ impl Observer for Nobody {
     fn progress(&mut self, _: &Progress) {}
 }
 
-/// How many files this process has open, the folder itself among them.
+/// The number of files that this process has open, including the folder itself.
 fn open_files() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
@@ -35,7 +35,7 @@ fn target(file: &File) -> OpenTarget {
     }
 }
 
-/// Runs two workers for a moment, and gives how many I/Os they did.
+/// Runs two workers for a moment and returns the number of their I/Os.
 fn run(backend: BackendKind, queue_depth: u32, targets: &[OpenTarget]) -> u64 {
     let region = Region { target: 0, offset: Bytes(0), length: Bytes(BLOCKS * 4096) };
     let stream = Stream {
@@ -63,9 +63,9 @@ fn a_run_leaves_as_many_files_open_as_it_found() {
             eprintln!("skipped: {backend:?} does not work here");
             continue;
         }
-        // Each of the two workers has one slot, and then four.
+        // Each of the two workers has one slot, and in the second round four.
         for queue_depth in [2, 8] {
-            // What is looked up once for all runs stays open.
+            // Files that are opened once for all runs stay open.
             run(backend, queue_depth, &targets);
             let before = open_files();
             assert!(run(backend, queue_depth, &targets) > 0);

@@ -1,5 +1,5 @@
-//! What is durable when it completes: every write of each sync mode, and none without one, counted by
-//! the kernel as flushes of a loop device.
+//! Tests which I/Os are durable when they complete: every write in each sync mode, and none without
+//! one. The kernel counts them as flushes of a loop device.
 
 #![expect(unsafe_code, reason = "whether a page is cached is asked of a mapping")]
 
@@ -40,7 +40,7 @@ fn opened(target: &fathom_core::facts::Target, access: Access) -> OpenTarget {
     target::open(target, &Opening { access, writes: true, claimed: false, overwrite }).unwrap()
 }
 
-/// What the next completion gives.
+/// The result of the next completion.
 fn one(backend: &mut impl RealBackend) -> i32 {
     let mut completions = Vec::with_capacity(1);
     let hang = backend.now() + Span::from_secs(60);
@@ -51,7 +51,7 @@ fn one(backend: &mut impl RealBackend) -> i32 {
     completions[0].result
 }
 
-/// Does I/Os one after the other, and says what came of each.
+/// Does I/Os one after the other and returns the result of each.
 fn one_by_one<B: RealBackend>(
     target: OpenTarget,
     access: Access,
@@ -83,7 +83,7 @@ fn each_mode_flushes<B: RealBackend>() {
         assert!(results.iter().all(|&result| result == 4096), "{results:?}");
         let expected = if access.is_durable() { WRITES } else { 0 };
         let counted = flushes(&device) - before;
-        // Of a call that waits the kernel flushes twice: with the write, and behind it once more.
+        // For a blocking call the kernel flushes twice: with the write, and once more after it.
         let twice = B::KIND == BackendKind::Sync && counted == 2 * expected;
         assert!(counted == expected || twice, "{counted}: {} by {}", sync.name(), B::KIND.name());
     }
@@ -126,8 +126,8 @@ fn a_flush_is_a_flush_by_calls() {
     tasks_flush::<Sync>();
 }
 
-/// A worker that flushes after each four writes, on every backend: the device counts as many flushes
-/// as the record has, those around the window included.
+/// A worker flushes after every four writes, on every backend. The device counts as many flushes as
+/// the record has, including those around the window.
 #[test]
 fn a_run_flushes_as_often_as_its_ledger_says() {
     let Some(device) = Loop::new(1 << 20, &[]) else { return };
@@ -161,7 +161,7 @@ fn a_run_flushes_as_often_as_its_ledger_says() {
     }
 }
 
-/// A run of trims alone but for a few reads, on a target that is full.
+/// A run of trims with only a few reads, on a full target.
 fn trims(target: OpenTarget, kind: BackendKind) -> Record {
     let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 20) };
     let stream = Stream {
@@ -182,14 +182,14 @@ fn trims(target: OpenTarget, kind: BackendKind) -> Record {
     record
 }
 
-/// Each trim has emptied its block: in the first pass no two have the same one, and that has some 230
-/// of them.
+/// Each trim has emptied its block. In the first pass no two trims have the same block, and the
+/// first pass has about 230 of them.
 fn all_are_empty(record: &Record, holes: u64) {
     let trims = record.upkeep(Upkeep::Trim, |_, _| true).ios();
     assert!(trims > 0 && holes >= trims.min(200) * 4096, "{trims} trims, {holes} bytes in holes");
 }
 
-/// The bytes of a file that lie in holes, as lseek finds them.
+/// The bytes of a file that lie in holes, as lseek reports them.
 fn holes(file: &fs::File, size: u64) -> u64 {
     let mut at = 0;
     let mut holes = 0;
@@ -273,12 +273,12 @@ fn every_write_of_a_sync_mode_is_flushed_by_calls() {
     each_mode_flushes::<Sync>();
 }
 
-/// Pages of a file that the page cache holds.
+/// The pages of a file that are in the page cache.
 fn cached_pages(file: &fs::File, size: u64) -> usize {
     use std::os::fd::AsRawFd;
     let pages = size.div_ceil(4096) as usize;
     let mut states = vec![0u8; pages];
-    // SAFETY: a mapping of the whole file that is only asked about and then removed.
+    // SAFETY: the code maps the whole file, only queries the mapping, and then removes it.
     unsafe {
         let (read, shared) = (libc::PROT_READ, libc::MAP_SHARED);
         let at = libc::mmap(std::ptr::null_mut(), size as usize, read, shared, file.as_raw_fd(), 0);

@@ -1,9 +1,9 @@
-//! Where io_uring is forbidden, fathom says what forbids it and works with something else: with the
-//! sysctl that switches it off, and under a seccomp filter as containers have them.
+//! Where io_uring is forbidden, fathom says what forbids it and uses another backend. The tests use
+//! the sysctl that switches it off, and a seccomp filter like that of containers.
 //!
-//! The sysctl is the whole machine's, so that these tests are a program of their own: it is set for
-//! a few milliseconds, by one process at a time, and put back even when the test fails. What a
-//! filter forbids is asked in a child, this same program, because filters stay for good.
+//! The sysctl applies to the whole machine, so these tests are a separate program. One process at a
+//! time sets it for a few milliseconds, and restores it even if the test fails. A filter is
+//! permanent, so it is tested in a child that runs this same program.
 
 #![expect(unsafe_code, reason = "a seccomp filter is installed by a bare system call")]
 
@@ -28,21 +28,21 @@ const SYSCTL: &str = "/proc/sys/kernel/io_uring_disabled";
 /// Tells the child which system calls to forbid.
 const FORBID: &str = "FATHOM_TEST_FORBID";
 
-/// What the child prints when everything held, so that a child that did nothing does not pass.
+/// The child prints this if all checks passed, so that a child that did nothing does not pass.
 const HELD: &str = "everything held under the filter";
 
 const DIRECT: Access = Access::DIRECT;
 const BUFFERED: Access = Access::BUFFERED;
 
-/// Keeps tests, also those of another run, from seeing the sysctl changed: they would take the
-/// changed value for the one to put back.
+/// Prevents tests, including those of another run, from seeing the changed sysctl. They would take
+/// the changed value for the one to restore.
 fn lock() -> io::Result<File> {
     let lock = File::open(SYSCTL)?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
     Ok(lock)
 }
 
-/// The sysctl at another value, put back when dropped.
+/// The sysctl with another value. Dropping it restores the old value.
 struct Switch {
     before: String,
     _lock: File,
@@ -147,10 +147,10 @@ fn with_io_uring_switched_off_native_aio_is_used_and_the_sysctl_is_named() {
     assert_eq!(opened.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
 }
 
-/// Has the kernel answer these system calls with an errno on this thread, for good.
+/// Makes the kernel answer these system calls with an errno on this thread, permanently.
 fn forbid(calls: &[libc::c_long], errno: i32) {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    // The number of the system call is the first word of what a filter sees.
+    // The number of the system call is the first word of a filter's input.
     let mut filter = Vec::from([statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)]);
     for call in calls {
         filter.push(libc::sock_filter {
@@ -165,7 +165,7 @@ fn forbid(calls: &[libc::c_long], errno: i32) {
     filter.push(statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW));
     let program =
         libc::sock_fprog { len: filter.len() as libc::c_ushort, filter: filter.as_mut_ptr() };
-    // SAFETY: takes numbers only.
+    // SAFETY: the call takes only numbers.
     let sealed = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     assert_eq!(sealed, 0);
     // SAFETY: the program and its filter outlive the call, which copies them.
@@ -178,9 +178,9 @@ const URING: [libc::c_long; 3] =
     [libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
 const AIO: [libc::c_long; 2] = [libc::SYS_io_setup, libc::SYS_io_submit];
 
-/// Runs `child_under_a_filter` in a process of its own.
+/// Runs `child_under_a_filter` in its own process.
 fn under_a_filter(what: &str) {
-    // Without the sysctl there is nothing to keep away from.
+    // Without the sysctl there is nothing to lock.
     let _lock = lock();
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_under_a_filter", "--nocapture"])
@@ -212,7 +212,7 @@ fn under_a_filter_that_denies_native_aio_too_blocking_calls_are_used() {
     under_a_filter("both, EPERM");
 }
 
-/// Does nothing but in the child of the tests above.
+/// Does nothing unless it runs in the child of the tests above.
 #[test]
 fn child_under_a_filter() {
     let Ok(what) = std::env::var(FORBID) else { return };
@@ -224,7 +224,7 @@ fn child_under_a_filter() {
         "both, EPERM" => forbid(&both, libc::EPERM),
         other => panic!("{other}"),
     }
-    // A kernel without the sysctl cannot be told apart from one without io_uring by ENOSYS.
+    // With ENOSYS, a kernel without the sysctl looks the same as one without io_uring.
     let hidden = what == "uring, ENOSYS" && !fs::exists(SYSCTL).unwrap();
     let switched_off = fs::read_to_string(SYSCTL).is_ok_and(|value| value.trim() == "2");
     let cause = "io_uring is forbidden here by a seccomp filter";

@@ -1,5 +1,5 @@
-//! What is on the target after a run is what was described: as compressible as zstd finds it, and with
-//! as many duplicates as comparing all blocks with each other finds.
+//! Tests the content of the target after a run. It is as compressible as described, measured by
+//! zstd. It has the described share of duplicates, measured by comparing all blocks.
 
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -28,7 +28,7 @@ fn random(compressible: f64, dedup: f64) -> Payload {
     Payload::Random { compressible, dedup }
 }
 
-/// Writes in blocks of this size to a file of zeros, and gives what it holds then.
+/// Writes to a file of zeros in blocks of this size, and returns its content.
 fn written(size: u64, block: u64, change: impl FnOnce(&mut Stream)) -> Vec<u8> {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("target");
@@ -53,8 +53,8 @@ fn written(size: u64, block: u64, change: impl FnOnce(&mut Stream)) -> Vec<u8> {
         ..Stream::reading("writes", Vec::from([region]))
     };
     change(&mut stream);
-    // By count, so that a busy machine writes as much of it as a quiet one: of blocks at random, six
-    // passes leave one in 400 unwritten.
+    // The limit is a count, so that a busy machine writes as much as a quiet one. With random
+    // blocks, six passes leave one in 400 unwritten.
     stream.pacing.limit = Some(Limit::Passes(6));
     let point = Point::of(Vec::from([stream]), Span::from_secs(100));
     let streams = &[Vec::from([target])];
@@ -64,7 +64,7 @@ fn written(size: u64, block: u64, change: impl FnOnce(&mut Stream)) -> Vec<u8> {
     std::fs::read(&path).unwrap()
 }
 
-/// The chunks of which every block was written.
+/// The chunks whose blocks were all written.
 fn whole_chunks(content: &[u8], chunk: usize) -> Vec<u8> {
     let is_written = |unit: &[u8]| unit.iter().any(|byte| *byte != 0);
     let chunks = content.chunks_exact(chunk).filter(|chunk| chunk.chunks(UNIT).all(is_written));
@@ -82,7 +82,7 @@ fn saved(content: &[u8], chunk: usize, folder: &Path) -> f64 {
         .arg(&path)
         .output()
         .expect("it was found before");
-    // "content : 8388608 -> 4213123 (x1.991), ...", over and over.
+    // "content : 8388608 -> 4213123 (x1.991), ...", repeatedly.
     let text = format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
@@ -93,7 +93,7 @@ fn saved(content: &[u8], chunk: usize, folder: &Path) -> f64 {
     1.0 - size / content.len() as f64
 }
 
-/// The share of blocks that equal one before them, of those that were written.
+/// The share of the written blocks that equal an earlier block.
 fn duplicates(content: &[u8]) -> f64 {
     let content = whole_chunks(content, UNIT);
     let units = content.chunks(UNIT);
@@ -105,7 +105,7 @@ fn duplicates(content: &[u8]) -> f64 {
 fn zstd_is_here() -> bool {
     let here = Command::new("zstd").arg("--version").output().is_ok();
     if !here {
-        // Past the harness, which keeps to itself what a test that passes has printed.
+        // Writes past the test harness, which hides the output of tests that pass.
         let _ = writeln!(io::stderr(), "SKIPPED: there is no zstd here to compare with");
     }
     here
@@ -163,9 +163,10 @@ fn as_many_blocks_are_duplicates_as_was_asked_for() {
                     let found = duplicates(&content);
                     let text = format!("{share} {size} {block} {workers} {pattern:?}: {found}");
                     let units = (whole_chunks(&content, UNIT).len() / UNIT) as f64;
-                    // Where little is left, one or two blocks of each worker count.
+                    // If few blocks are left, one or two blocks of each worker matter.
                     let few = 2.0 * f64::from(workers) / units;
-                    // Which blocks random writes leave is chance: four standard errors of it.
+                    // Which blocks random writes leave unwritten is chance: four standard errors of
+                    // that.
                     let chance = match pattern {
                         Pattern::Sequential(_) => 0.0,
                         _ => 4.0 * (share * (1.0 - share) / units).sqrt(),
@@ -189,7 +190,7 @@ fn zeros_patterns_and_pools_are_written_as_they_are() {
 
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("source");
-    // Each place can be told from every other.
+    // Every place has different content.
     let source: Vec<u8> = (1..=5000u32).flat_map(u32::to_be_bytes).collect();
     std::fs::write(&file, &source).unwrap();
     let pool = Payload::Pool { size: Bytes(32_768), file: Some(file) };

@@ -1,5 +1,5 @@
-//! What `fathom prepare` writes is all there, nowhere else, random, and durable; what stops it is
-//! told with how far it came.
+//! Tests what `fathom prepare` writes: all of it is there and nothing is elsewhere, and it is
+//! random and durable. If something stops it, the error says how far it came.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -45,11 +45,11 @@ fn a_file_has_as_many_duplicates_and_zeros_as_it_is_asked_for() {
     let content = std::fs::read(&path).unwrap();
     let units: HashSet<&[u8]> = content.chunks(4096).collect();
     assert!((4096 - units.len()).abs_diff(4096 * 3 / 10) <= 1, "{}", units.len());
-    // What a compressor saves is at the end of each block, and no byte of the rest.
+    // The compressible part is at the end of each block, and no byte of the rest is compressible.
     assert!(
         content.chunks(4096).all(|unit| unit[2048..] == [0; 2048] && unit[..2048] != [0; 2048])
     );
-    // The content follows from the seed and the offset, whoever writes it.
+    // The content follows from the seed and the offset, whatever the number of writers.
     let again = folder.path().join("again");
     let file = create(&again);
     write(&file, 0, 5 * MIB, Prefilling { writers: 1, ..options }).unwrap();
@@ -69,7 +69,7 @@ fn a_new_file_is_written_whole_with_content_of_its_own() {
 
     let content = std::fs::read(&path).unwrap();
     assert_eq!(content.len() as u64, size);
-    // Nothing that was only reserved, and no two blocks alike, at the least unit of any device.
+    // No block is only reserved, and no two blocks are alike, in the smallest unit of any device.
     assert!(file.metadata().unwrap().blocks() * 512 >= size);
     let units: HashSet<&[u8]> = content.chunks(512).collect();
     assert_eq!(units.len() as u64, size.div_ceil(512));
@@ -135,7 +135,7 @@ fn a_stop_ends_it_within_a_block() {
     let done = prefill(&file, Bytes(0), Bytes(MIB), options, &stop, &mut ignore).unwrap();
     assert_eq!((done.written, done.stopped), (Bytes(0), true));
 
-    // Far more than can be written before the first progress is heard, or it simply gets there.
+    // Far more than can be written before the first progress report. Otherwise the call completes.
     let size = 256 * MIB;
     let stop = AtomicBool::new(false);
     let mut at_stop = None;
@@ -153,14 +153,14 @@ fn a_file_that_cannot_be_written_is_an_error() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("file");
     create(&path).set_len(MIB).unwrap();
-    // Root may reopen a file that was opened for reading, so the device itself has to refuse.
+    // Root may reopen a read-only file for writing, so the device itself has to refuse.
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let error = write(&full, 0, MIB, options(2, 65536, 7)).unwrap_err();
     assert!(error.is_full() && error.written == Bytes(0), "{error:?}");
     assert_eq!(error.to_string(), "there is no room left after 0 B");
 }
 
-/// A file system of 8 MiB in memory, unmounted when dropped.
+/// A file system of 8 MiB in memory. Dropping it unmounts it.
 struct SmallFileSystem(TempDir);
 
 impl SmallFileSystem {
@@ -203,7 +203,7 @@ fn a_disk_that_is_too_small_is_told_before_anything_is_written() {
 fn a_disk_that_fills_up_is_told_with_how_far_it_came() {
     let Some(small) = SmallFileSystem::mount() else { return };
     let file = create(&small.0.path().join("file"));
-    // A hole of the whole length: reserving it fails, and does not count as growing.
+    // A hole of the whole length. Reserving space for it fails, and this does not count as growing.
     file.set_len(16 * MIB).unwrap();
     let error = write(&file, 0, 16 * MIB, options(2, 65536, 7)).unwrap_err();
     assert!(error.is_full(), "{error:?}");

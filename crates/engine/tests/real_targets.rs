@@ -1,5 +1,5 @@
-//! The whole engine on real files: every backend, several workers and targets, and ledgers that
-//! balance. Nothing here depends on how fast the machine is.
+//! Tests the whole engine on real files: every backend, several workers and targets, and balanced
+//! ledgers. No test depends on the speed of the machine.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind::PermissionDenied;
@@ -45,7 +45,7 @@ fn target(folder: &Path, name: &str, size: u64) -> OpenTarget {
         options.read(true).write(true);
         options
     };
-    // A temporary folder on a file system without direct I/O is as good for these tests.
+    // A temporary folder on a file system without direct I/O serves these tests as well.
     let direct = options().custom_flags(libc::O_DIRECT).open(&path);
     let alignment = Bytes(if direct.is_ok() { BLOCK } else { 1 });
     let file = direct.unwrap_or_else(|_| options().open(&path).unwrap());
@@ -141,7 +141,7 @@ fn mapped_files_are_read_and_written_by_copies() {
             assert_eq!(flow.bytes.0, flow.ios() * BLOCK);
         }
     }
-    // The first block is not of the region, and others were written.
+    // The first block is outside the region. Blocks inside it were written.
     let now = std::fs::read(folder.path().join("a")).unwrap();
     let (first, rest) = now.split_at(BLOCK as usize);
     assert!(first.iter().all(|&byte| byte == 7) && rest.iter().any(|&byte| byte != 7));
@@ -186,8 +186,9 @@ fn every_backend_moves_blocks_of_several_sizes_in_their_shares() {
         let (reads, writes) =
             (record.total(Some(Direction::Read)), record.total(Some(Direction::Write)));
         assert_eq!(writes.bytes.0, writes.ios() * 2 * BLOCK);
-        // A read has 1 block, or with a chance of a quarter 4: 1.75 on average, and 1.3 is the
-        // standard deviation of one. Five of them for the mean of all.
+        // A read has 1 block, or 4 with a probability of a quarter: 1.75 on average, with a
+        // standard deviation of 1.3. The tolerance for the mean of all reads is five standard
+        // deviations.
         let blocks = reads.bytes.0 as f64 / BLOCK as f64;
         let n = reads.ios() as f64;
         assert!((blocks - 1.75 * n).abs() < 5.0 * 1.3 * n.sqrt(), "{backend:?}: {blocks} in {n}");
@@ -202,7 +203,7 @@ fn every_backend_keeps_an_open_loops_count() {
         let pacing = Pacing::open(Rate(2000.0), Arrivals::Uniform, 64);
         let (record, _) = run(&point(1, pacing, Workers::Total(2), 1.0), &targets, backend);
         let ledger = record.ledger();
-        // Due is what the schedule says, whatever the machine did: 2000/s for half a second.
+        // The schedule alone determines the due I/Os: 2000/s for half a second.
         assert_eq!(ledger.due, 1000, "{backend:?}: {ledger:?}");
         let late = record.workers.iter().filter_map(|worker| worker.start_delay.as_ref());
         let started: u64 = late.map(|late| late.generator.count() + late.target.count()).sum();
@@ -215,7 +216,7 @@ fn every_backend_keeps_an_open_loops_count() {
 #[test]
 fn reads_beyond_the_end_are_counted_as_short_with_their_offset() {
     let folder = tempfile::tempdir().unwrap();
-    // The region believes in 16 MiB, and the file has only one: as after a device was unplugged.
+    // The region has 16 MiB but the file has only one, as after a device was unplugged.
     let targets = [target(folder.path(), "shrunk", 1 << 20)];
     for backend in BACKENDS {
         let point = point(1, Pacing::closed(4), Workers::Total(1), 1.0);
@@ -247,7 +248,7 @@ fn a_backend_that_cannot_be_opened_is_an_error_and_ends_every_worker() {
     let folder = tempfile::tempdir().unwrap();
     let targets = [target(folder.path(), "a", SIZE)];
     let mut point = point(1, Pacing::closed(64), Workers::Total(4), 0.0);
-    // 40,000 for each worker, more than a ring can have.
+    // 40,000 for each worker: more than a ring can have.
     point.streams[0].pacing = Pacing::closed(160_000);
     let devices = Devices::Real { streams: &[targets.to_vec()], backend: BackendKind::Uring };
     let error = run_point(&point, devices, &AtomicBool::new(false), &mut Log::default());
@@ -264,14 +265,15 @@ fn a_submission_thread_serves_a_real_file() {
     for read_share in [1.0, 0.5] {
         let mut point = point(1, Pacing::closed(8), Workers::Total(1), read_share);
         point.streams[0].access.ring = ring;
-        // Until something completed: the two threads may have to share a CPU with others.
+        // Runs until an I/O has completed, because the two threads may have to share a CPU with
+        // others.
         point.window = Span::from_secs(60);
         let stop = AtomicBool::new(false);
         let mut log = Stopper { log: Log::default(), stop: &stop };
         let devices = Devices::Real { streams: &[targets.to_vec()], backend: BackendKind::Uring };
         let record = match run_point(&point, devices, &stop, &mut log) {
             Err(RunError::Backend { cause, .. }) if cause.kind() == PermissionDenied => {
-                // Past the harness, which keeps to itself what a test that passes has printed.
+                // Writes past the test harness, which hides the output of tests that pass.
                 let _ = writeln!(std::io::stderr(), "SKIPPED: no submission thread here: {cause}");
                 return;
             }
@@ -298,8 +300,8 @@ fn a_run_that_is_stopped_in_its_window_ends_for_all_workers_at_once() {
         let record = run_point(&point, devices, &stop, &mut log).unwrap();
         assert!(record.interrupted && record.ledger().balances());
         assert!(record.window > Span(0) && record.window < point.window);
-        // The last slice ends where the window does, and every worker had a part in it: with
-        // different ends there would be slices of fewer workers after it.
+        // The last interval ends with the window, and every worker had a part in it. If workers
+        // ended at different times, intervals with fewer workers would follow.
         let last = record.series.last().unwrap();
         assert_eq!(last.start + last.length, record.window, "{backend:?}");
         assert!(record.series.windows(2).all(|p| p[0].start + p[0].length == p[1].start));
@@ -308,7 +310,7 @@ fn a_run_that_is_stopped_in_its_window_ends_for_all_workers_at_once() {
     }
 }
 
-/// Asks to stop as soon as something was measured.
+/// Asks to stop as soon as a measurement was made.
 struct Stopper<'a> {
     log: Log,
     stop: &'a AtomicBool,
@@ -326,8 +328,8 @@ impl Observer for Stopper<'_> {
     }
 }
 
-/// Two streams: what a worker opens and what its failures name must be its own targets, not those
-/// with the same places in another stream.
+/// Two streams. A worker opens its own targets and its failures name its own targets, not those
+/// with the same indexes in another stream.
 #[test]
 fn each_stream_has_its_own_targets_and_its_own_results() {
     let folder = tempfile::tempdir().unwrap();
@@ -369,7 +371,7 @@ fn each_stream_has_its_own_targets_and_its_own_results() {
         };
         assert_eq!((cells(0), cells(1)), (Vec::from([2, 2, 0, 0]), Vec::from([1, 2])));
         let writer = record.workers.iter().find(|worker| worker.stream == 1).unwrap();
-        // Every second I/O goes to what is open for reading only.
+        // Every second I/O goes to a file that is open only for reading.
         assert!(writer.errors.count > 0, "{backend:?}");
         assert!(writer.errors.first.iter().all(|error| error.target == 2), "{backend:?}");
         assert_eq!(record.errors(), writer.errors.count, "{backend:?}");
@@ -378,7 +380,7 @@ fn each_stream_has_its_own_targets_and_its_own_results() {
     }
 }
 
-/// Has enough at its first look, and keeps what it saw.
+/// Ends the window at its first look, and keeps the record that it saw.
 struct Looker {
     seen: Option<Record>,
 }

@@ -1,5 +1,5 @@
-//! Opening and refusing, on real files and on devices made for the test. What needs root or a tool
-//! that is missing says so and is skipped.
+//! Tests opening and refusing, on real files and on devices made for the test. A test that needs
+//! root or a missing tool says so and is skipped.
 
 mod loops;
 
@@ -37,7 +37,7 @@ fn to_write(allowed: bool, destroy: &[&str]) -> Opening {
     }
 }
 
-/// The same of a target that something uses.
+/// The same for a target that is in use.
 fn to_write_in_use(name: &str) -> Opening {
     let destroy_in_use = Vec::from([name.to_owned()]);
     Opening {
@@ -53,7 +53,7 @@ fn refused(result: Result<OpenTarget, TargetError>) -> String {
     error.to_string()
 }
 
-/// Runs a tool; false, with the reason printed, where it cannot.
+/// Runs a tool. Returns false and prints the reason if it cannot.
 fn run(tool: &str, arguments: &[&str]) -> bool {
     match Command::new(tool).args(arguments).output() {
         Ok(output) if output.status.success() => true,
@@ -131,7 +131,7 @@ fn a_file_of_an_overlays_lower_layer_is_known_before_and_after_it_is_copied_up()
     assert!(error.to_string().contains("another file has taken its place"), "{error}");
 }
 
-/// Runs losetup until it can do it: a device is busy as long as somebody looks at it.
+/// Runs losetup until it succeeds: a device is busy as long as any process has it open.
 fn losetup(arguments: &[&str]) {
     for _ in 0..100 {
         if Command::new("losetup").args(arguments).output().unwrap().status.success() {
@@ -182,7 +182,7 @@ fn an_existing_file_is_written_to_only_when_that_was_allowed() {
     let message = refused(open(&target, &access(to_write(false, &[]))));
     assert!(message.contains(text(&path)) && message.contains("--overwrite"), "{message}");
     open(&target, &access(to_write(true, &[]))).unwrap();
-    // Through a link, by whichever name.
+    // Through a link, under either name.
     let link = folder.path().join("link");
     symlink(&path, &link).unwrap();
     let through = host::target(&link).unwrap();
@@ -319,13 +319,13 @@ fn a_clean_device_is_claimed_while_it_is_written_to() {
     let message = refused(open(&target, &to_write(false, &[])));
     assert!(message.contains("repeat its name in --destroy"), "{message}");
     let held = open(&target, &to_write(false, &[disk.name()])).unwrap();
-    // Nobody else can claim it, neither we nor a mount; to read it is no conflict.
+    // No other process can claim it, nor can we or a mount. Reading it is no conflict.
     let message = refused(open(&target, &to_write(false, &[disk.name()])));
     assert!(message.contains("another program has claimed"), "{message}");
     assert!(matches!(disk.look().in_use[..], [InUse::Exclusive { .. }]));
     open(&target, &to_read(DIRECT)).unwrap();
     drop(held);
-    // A tool that another test starts at this moment has our claim until it becomes that tool.
+    // A tool that another test starts at this moment holds our claim until its exec.
     let free = (0..500).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(10));
         open(&target, &to_write(false, &[disk.name()])).is_ok()
@@ -339,7 +339,7 @@ fn a_device_is_written_to_only_by_its_name_whatever_is_found_on_it() {
     let message = refused(open(&disk.look(), &to_write(true, &[])));
     let parts = ["no known mark", "no proof", &format!("--destroy {}", disk.name())];
     assert!(parts.iter().all(|part| message.contains(part)), "{message}");
-    // The label of a disk of Sun's, which blkid knows and we do not.
+    // A Sun disk label, which blkid recognizes and we do not.
     let device = File::options().write(true).open(&disk.device).unwrap();
     let mut label = [0; 512];
     label[128..132].copy_from_slice(&1u32.to_be_bytes());
@@ -358,7 +358,7 @@ fn a_device_is_written_to_only_by_its_name_whatever_is_found_on_it() {
 #[test]
 fn a_device_that_a_loop_device_shows_is_in_use() {
     let Some(below) = Loop::new(32 * MIB, &[]) else { return };
-    // From 1 MiB on, as somebody does who knows where his file system begins.
+    // From 1 MiB on, as a user does who knows where the file system begins.
     let shown = Command::new("losetup").args(["-f", "--show", "-o", "1M", below.name()]).output();
     let above = String::from_utf8(shown.unwrap().stdout).unwrap().trim().to_owned();
     assert!(above.starts_with("/dev/loop"), "{above:?}");
@@ -381,7 +381,7 @@ fn a_device_that_a_loop_device_shows_is_in_use() {
 
 #[test]
 fn the_file_of_a_loop_device_is_refused_under_every_name() {
-    // A size that no other test's file has.
+    // A size that no file of another test has.
     let Some(disk) = Loop::new(16 * MIB + 512, &[]) else { return };
     let refusal = |path: &Path| refused(open(&host::target(path).unwrap(), &to_write(true, &[])));
     let link = disk.folder.path().join("link");
@@ -395,7 +395,7 @@ fn the_file_of_a_loop_device_is_refused_under_every_name() {
         let message = refusal(&point.join("disk"));
         assert!(message.contains(&format!("is part of {}", disk.name())), "{message}");
     }
-    // The kernel knows which file it is, whatever has become of its name and its size.
+    // The kernel knows which file it is, even if its name and its size have changed.
     fs::remove_file(disk.file()).unwrap();
     File::options().write(true).open(&link).unwrap().set_len(20 * MIB).unwrap();
     let message = refusal(&link);
@@ -405,7 +405,7 @@ fn the_file_of_a_loop_device_is_refused_under_every_name() {
 #[test]
 fn a_device_whose_marks_cannot_be_read_is_refused() {
     let Some(disk) = Loop::new(16 * MIB, &[]) else { return };
-    // What a loop device has no file for any more, it fails to read.
+    // A loop device cannot read what lies beyond the end of its file.
     File::options().write(true).open(disk.file()).unwrap().set_len(8 * MIB).unwrap();
     let target = disk.look();
     assert!(
@@ -417,7 +417,7 @@ fn a_device_whose_marks_cannot_be_read_is_refused() {
     let message = refused(open(&target, &to_write(true, &[])));
     assert!(message.contains("it cannot be seen whether"), "{message}");
     assert!(message.contains(&format!("--destroy-in-use {}", disk.name())), "{message}");
-    // It was clean when it was looked at, and is not known to be when it is opened.
+    // It was clean when its facts were read. When it is opened, this is not known.
     let before = Target { in_use: Vec::new(), ..target.clone() };
     refused(open(&before, &to_write(true, &[])));
     open(&target, &to_read(DIRECT)).unwrap();
@@ -449,14 +449,15 @@ fn a_device_with_a_file_system_is_refused_mounted_and_unmounted() {
             let parts = ["is mounted on", "--destroy-in-use"];
             assert!(parts.iter().all(|part| message.contains(part)), "{message}");
         }
-        // A file on it is followed down to the loop device and the file's own disk.
+        // From a file on it, the layers lead down to the loop device and to the disk of the
+        // device's file.
         let file = host::target(&written_file(&point, MIB)).unwrap();
         assert_eq!(format!("/dev/{}", file.layers[0].name), disk.name());
         assert_eq!(file.file_system.unwrap().kind, "ext4");
     }
     // Repeating its name is consent.
     open(&disk.look(), &to_write(false, &[disk.name()])).unwrap();
-    // The file of a loop device is not to be written to behind the device's back.
+    // The file of a loop device must not be written behind the device's back.
     let message = refused(open(&host::target(&disk.file()).unwrap(), &to_write(true, &[])));
     assert!(message.contains(&format!("is part of {}", disk.name())), "{message}");
     assert_ne!(fs::read(disk.file()).unwrap(), before, "mkfs wrote, so the test tested something");
@@ -466,7 +467,7 @@ fn a_device_with_a_file_system_is_refused_mounted_and_unmounted() {
 fn a_disk_is_refused_for_what_is_on_its_partitions() {
     let Some(disk) = Loop::new(32 * MIB, &[]) else { return };
     let device = File::options().write(true).open(&disk.device).unwrap();
-    // One partition from 1 MiB on, 16 MiB long.
+    // One partition that starts at 1 MiB and is 16 MiB long.
     let mut sector = [0; 512];
     sector[446..462].copy_from_slice(&[0, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0x80, 0, 0]);
     sector[510..].copy_from_slice(&[0x55, 0xaa]);
@@ -523,12 +524,12 @@ fn what_takes_the_name_of_a_target_after_it_was_looked_at_is_not_opened() {
     fs::rename(at("in"), at("was")).unwrap();
     symlink(&root, at("in")).unwrap();
     assert!(open_changed(&by_folder).contains("a link has taken its place"));
-    // The number of the inode comes again.
+    // The inode number is reused.
     let again = made("again");
     fs::remove_file(at("again")).unwrap();
     fs::write(at("again"), vec![1; MIB as usize]).unwrap();
     assert!(open_changed(&again).contains("another file has taken its place"));
-    // A pipe would keep whoever opens it waiting.
+    // Opening a pipe would block.
     let pipe = made("pipe");
     fs::remove_file(at("pipe")).unwrap();
     assert!(run("mkfifo", &[text(&at("pipe"))]));
@@ -570,8 +571,8 @@ fn what_is_open_is_what_was_judged_while_somebody_exchanges_it() {
 
 #[test]
 fn active_swap_is_refused() {
-    // A device of its own: loop devices over a file of the machine's disk could be swapped to in
-    // earnest.
+    // This test has its own device. The kernel could really swap to a loop device over a file on
+    // the machine's disk.
     let control = Path::new("/sys/class/zram-control/hot_add");
     let Ok(number) = fs::read_to_string(control) else {
         println!("skipped: no zram");
@@ -622,7 +623,7 @@ fn the_kernel_counts_what_is_written_to_a_device() {
     let targets = [target];
     let opened = open(&targets[0], &to_write(false, &[disk.name()])).unwrap();
     let number = targets[0].layers[0].device.unwrap();
-    // Direct I/O wants aligned memory: of two sectors' worth, one begins on a boundary.
+    // Direct I/O needs aligned memory. In memory of two sectors, one sector begins on a boundary.
     let memory = Vec::from([7u8; 8192]);
     let from = memory.as_ptr().align_offset(4096);
     let before = host::counters(&targets);

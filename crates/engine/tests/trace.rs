@@ -1,4 +1,5 @@
-//! The trace of a run holds every I/O that the record counts, and the same seed issues the same I/O.
+//! Tests that the trace of a run has every I/O that the record counts, and that the same seed
+//! issues the same I/Os.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -44,7 +45,7 @@ impl Keep {
         self.0.values().flatten()
     }
 
-    /// What each worker issued, in the order in which it did.
+    /// The I/Os of each worker, in the order of issue.
     fn issued(&self) -> BTreeMap<(u32, u32), Vec<Issued>> {
         let of_worker = |ios: &Vec<TracedIo>| {
             let mut ios = ios.clone();
@@ -95,7 +96,7 @@ fn open(arrivals: Arrivals) -> Pacing {
     Pacing::open(Rate(3000.0), arrivals, 64)
 }
 
-/// What a trace says of the figures that a record has.
+/// Checks that a trace shows the same figures as a record.
 #[track_caller]
 fn assert_same(record: &Record, trace: &Keep) {
     assert!(trace.all().all(|io| io.left_out == 0), "whoever keeps them all is fast enough");
@@ -159,7 +160,7 @@ fn the_trace_of_a_simulated_device_counts_as_its_record_does() {
             let (record, trace) = traced(&point, Devices::Simulated(&options));
             assert!(record.ledger().completed > 0);
             assert_same(&record, &trace);
-            // In virtual time all of it repeats, to the nanosecond.
+            // In virtual time everything repeats to the nanosecond.
             let (_, again) = traced(&point, Devices::Simulated(&options));
             assert_eq!(trace.0, again.0, "{device}, {pacing:?}");
         }
@@ -172,7 +173,7 @@ fn a_closed_loop_starts_when_it_submits() {
     let stream = stream(Pattern::RANDOM, Pacing::closed(1), Workers::Total(1), 1);
     let (_, trace) = traced(&point(stream, Span::from_ms(100)), Devices::Simulated(&options));
     let starts = trace.all().map(|io| io.start_ns);
-    // From the beginning of the warm-up on, one I/O after the other.
+    // From the beginning of the warm-up, one I/O after the other.
     assert!(starts.eq((0..120).map(|ms| (ms - 20) * 1_000_000)));
     assert!(trace.all().all(|io| io.service_time == Some(Span::from_ms(1))));
     assert!(trace.all().all(|io| io.response_time == io.service_time));
@@ -180,7 +181,7 @@ fn a_closed_loop_starts_when_it_submits() {
 
 #[test]
 fn what_falls_due_first_is_issued_first() {
-    // All that is in flight comes back at the end of a stall, so that as many start at once.
+    // All I/Os in flight come back at the end of a stall, so the same number start at once.
     let options: Options = "queue,servers=8,service-time=1ms,stall=50ms+100ms".parse().unwrap();
     for arrivals in [Arrivals::Uniform, Arrivals::Poisson] {
         let stream = stream(Pattern::SEQUENTIAL, open(arrivals), Workers::Total(1), 1);
@@ -204,10 +205,11 @@ fn the_load_goes_on_in_the_cool_down_and_no_longer() {
     let options: Options = "queue,servers=4,service-time=1ms".parse().unwrap();
     let limit = |ios| Some(Limit::Ios(ios));
     for (pacing, limit, cooling) in [
-        // Four in a millisecond, and as many as were due.
+        // Four per millisecond, and the number that was due.
         (CLOSED, None, 200),
         (open(Arrivals::Uniform), None, 150),
-        // 492 start before the window's end: one is done before it, the other goes on to its limit.
+        // 492 I/Os start before the window's end. One load is done before that, and the other
+        // continues to its limit.
         (CLOSED, limit(400), 0),
         (CLOSED, limit(500), 8),
     ] {
@@ -239,8 +241,8 @@ fn the_load_goes_on_after_the_window_on_files() {
             let (cooled, recorded): (Vec<&TracedIo>, Vec<&TracedIo>) =
                 trace.all().partition(|io| io.phase == TracePhase::CoolDown);
             assert!(!cooled.is_empty(), "{backend:?}");
-            // A worker that is held up between its last look at the clock and the start of what was
-            // due then starts one more batch late, all of it at once.
+            // A worker may be delayed between its last look at the clock and the start of the I/Os
+            // that are due then. It starts one more batch late, all at once.
             let late: BTreeSet<i64> =
                 cooled.iter().map(|io| io.start_ns).filter(|&start| start >= end).collect();
             assert!(late.len() <= 2, "{backend:?}, {late:?}");
@@ -262,7 +264,7 @@ fn target(folder: &Path, name: &str) -> OpenTarget {
     }
 }
 
-/// Several workers on files, by pread and pwrite, which work everywhere.
+/// Several workers on files, with pread and pwrite, which work everywhere.
 fn on_files(stream: Stream) -> (Record, Keep) {
     let folder = tempfile::tempdir().unwrap();
     let names = ["a", "b"].into_iter().take(stream.regions.len());
@@ -281,7 +283,7 @@ fn the_same_seed_issues_the_same_ios_on_files() {
             let (one, other) = (one.issued(), run().1.issued());
             assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
             for (worker, ios) in &one {
-                // How far a worker comes depends on the machine, what it does not.
+                // How far a worker gets depends on the machine. Its I/Os do not.
                 let both = ios.len().min(other[worker].len());
                 assert!(both > 0);
                 assert_eq!(ios[..both], other[worker][..both], "{pattern}, worker {worker:?}");

@@ -1,11 +1,11 @@
-//! The hot loop allocates nothing between the start and the end of the window.
+//! Tests that the hot loop allocates nothing between the start and the end of the window.
 //!
-//! An allocator counts for this whole program. On real files the worker has a thread of its own,
-//! the collector has that of the caller: what any other thread allocates in the window is the
-//! loop's or its backend's, and has to be zero. In virtual time both share a thread: there a run of
-//! ten times as many I/Os, in as many slices, has to allocate exactly as often.
+//! An allocator counts for this whole program. On real files the worker has its own thread, and the
+//! collector has the caller's. Allocations of any other thread in the window are those of the loop
+//! or its backend, and must be zero. In virtual time both share a thread. There a run of ten times
+//! as many I/Os, in the same number of intervals, must allocate exactly as often.
 //!
-//! One test, because a second one beside it would be counted too.
+//! There is one test, because the allocator would count a second one too.
 
 #![expect(unsafe_code, reason = "an allocator that counts is an unsafe trait")]
 
@@ -28,7 +28,7 @@ use fathom_engine::target::OpenTarget;
 use fathom_engine::trace::{TracedIos, Tracer};
 use fathom_engine::{Devices, Observer, Phase, Progress, choose, run_traced};
 
-/// Asks the system's allocator, and counts.
+/// Passes calls on to the system's allocator, and counts them.
 struct Counting;
 
 /// Allocations by every thread that did not exempt itself.
@@ -40,35 +40,35 @@ thread_local! {
 }
 
 fn count() {
-    // Neither value has a destructor, so that they are there until the thread's very end.
+    // Neither value has a destructor, so both exist until the very end of the thread.
     BY_THIS_THREAD.with(|count| count.set(count.get() + 1));
     if !IS_EXEMPT.with(Cell::get) {
         BY_OTHERS.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps the promises of `alloc`.
+        // SAFETY: the caller satisfies the requirements of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps the promises of `alloc_zeroed`.
+        // SAFETY: the caller satisfies the requirements of `alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps the promises of `realloc`.
+        // SAFETY: the caller satisfies the requirements of `realloc`.
         unsafe { System.realloc(memory, layout, size) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the promises of `dealloc`.
+        // SAFETY: the caller satisfies the requirements of `dealloc`.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -76,8 +76,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Reads the others' count when the window opens and at the end of each slice. Its memory is there
-/// before.
+/// Reads the others' count when the window opens and at the end of each interval. Its memory is
+/// allocated beforehand.
 struct Watch {
     at_opening: Option<u64>,
     at_slices: Vec<u64>,
@@ -97,7 +97,7 @@ impl Observer for Watch {
     }
 }
 
-/// Counts what it is given.
+/// Counts the I/Os that it receives.
 struct Counted(u64);
 
 impl Tracer for Counted {
@@ -150,7 +150,7 @@ fn nothing_is_allocated_between_the_start_and_the_end_of_the_window() {
     workers_on_real_files_allocate_nothing();
 }
 
-/// A test that cannot fail proves nothing.
+/// Tests the counter: a test that cannot fail proves nothing.
 fn the_counter_counts() {
     let mine = BY_THIS_THREAD.get();
     let others = BY_OTHERS.load(Ordering::Relaxed);
@@ -162,7 +162,7 @@ fn the_counter_counts() {
     assert!(others < BY_OTHERS.load(Ordering::Relaxed));
 }
 
-/// Drives the devices by hand, with everything switched on, and counts exactly.
+/// Drives the devices directly, with every feature enabled, and counts exactly.
 fn simulated_devices_allocate_nothing() {
     for device in [
         "queue,distribution=exponential,error=1%,short=1%,zero=1%,stall=10ms+5ms/50ms,noise=5%",
@@ -195,7 +195,8 @@ fn simulated_devices_allocate_nothing() {
     }
 }
 
-/// One of each kind. Without repetition the longer run begins several passes over the region.
+/// One pattern of each kind. Without repetition, the longer run begins several passes over the
+/// region.
 fn patterns() -> [Pattern; 6] {
     let zipf = Distribution::Zipf { theta: 1.1, order: Order::Spread };
     let hot = HotRange { io_share: 0.9, extent: Extent::Share(0.1) };
@@ -209,7 +210,7 @@ fn patterns() -> [Pattern; 6] {
     ]
 }
 
-/// How often a run allocates, and how many I/Os it did.
+/// The number of allocations of a run, and the number of its I/Os.
 fn virtual_run(device: &str, pacing: Pacing, pattern: Pattern, seconds: u64) -> (u64, u64) {
     let window = Span::from_secs(seconds);
     run_in_virtual_time(device, &point(pacing, pattern, window, window))
@@ -232,9 +233,9 @@ fn run_in_virtual_time(device: &str, point: &Point) -> (u64, u64) {
 
 fn a_longer_run_in_virtual_time_allocates_no_more() {
     for pacing in pacings(10e3) {
-        // A service time that is always the same, and never 16 in flight, fill the same buckets
-        // however long it lasts; the series' sparse histograms are then equally large. Each run has
-        // one slice.
+        // With a constant service time and fewer than 16 in flight, the same buckets fill up
+        // however long the run is. The sparse histograms of the series then have the same size.
+        // Each run has one interval.
         let device = "queue,servers=16,error-every=100";
         for pattern in patterns() {
             let (short, few) = virtual_run(device, pacing.clone(), pattern.clone(), 1);
@@ -245,8 +246,8 @@ fn a_longer_run_in_virtual_time_allocates_no_more() {
     }
     paces_allocate_no_more_the_longer_they_last();
     for device in ["ssd", "queue,servers=1,distribution=exponential"] {
-        // More buckets are in use the longer it lasts: two sparse histograms grow by doubling, at
-        // most 13 times to hold every bucket there is.
+        // A longer run uses more buckets. Two sparse histograms grow by doubling, at most 13 times
+        // until they hold every possible bucket.
         for pacing in pacings(5e3) {
             let (short, few) = virtual_run(device, pacing.clone(), Pattern::RANDOM, 1);
             let (long, many) = virtual_run(device, pacing.clone(), Pattern::RANDOM, 10);
@@ -256,9 +257,9 @@ fn a_longer_run_in_virtual_time_allocates_no_more() {
     }
 }
 
-/// Two streams of four workers each, one of each kind of loop.
+/// Two streams of four workers each, with one kind of loop each.
 fn workers_that_share_a_device_allocate_nothing() {
-    // So few of the open loops that none of them ever waits for a slot.
+    // The open loops have so few I/Os that none ever waits for a slot.
     let [closed, uniform, poisson] = pacings(1e3);
     for pacings in [[closed.clone(), poisson], [uniform, closed]] {
         let [(short, few), (long, many)] = [1, 10].map(|seconds| {
@@ -273,7 +274,7 @@ fn workers_that_share_a_device_allocate_nothing() {
     }
 }
 
-/// Every way to set a pace beside those that [`pacings`] has.
+/// Every way to set a pace that [`pacings`] does not have.
 fn paces() -> Vec<(&'static str, Stream)> {
     let [closed, _, poisson] = pacings(10e3);
     let stage =
@@ -331,7 +332,7 @@ fn target(folder: &Path) -> OpenTarget {
         options.read(true).write(true);
         options
     };
-    // A temporary folder on a file system without direct I/O is as good for this.
+    // A temporary folder on a file system without direct I/O serves this test as well.
     let direct = options().custom_flags(libc::O_DIRECT).open(&path);
     let alignment = Bytes(if direct.is_ok() { BLOCK } else { 1 });
     let file = direct.unwrap_or_else(|_| options().open(&path).expect("it was just written"));
@@ -349,7 +350,7 @@ fn workers_on_real_files_allocate_nothing() {
     let targets = [target(folder.path())];
     let access = Access::DIRECT;
     let all = [BackendKind::Uring, BackendKind::Aio, BackendKind::Sync];
-    // What this machine forbids cannot be measured; pread and pwrite work everywhere.
+    // Backends that this machine forbids cannot be measured. pread and pwrite work everywhere.
     let works = |kind: &BackendKind| choose(Some(*kind), access).is_ok();
     let backends: Vec<BackendKind> = all.into_iter().filter(works).collect();
     assert!(backends.contains(&BackendKind::Sync));
@@ -361,15 +362,15 @@ fn workers_on_real_files_allocate_nothing() {
                 let mut watch = Watch { at_opening: None, at_slices: Vec::with_capacity(16) };
                 let devices = Devices::Real { streams: &[targets.to_vec()], backend };
                 let never = AtomicBool::new(false);
-                // The sequential ones are followed one by one.
+                // Sequential runs are traced.
                 let mut tracer = Counted(0);
                 let is_traced = pattern == Pattern::SEQUENTIAL;
                 let tracer = is_traced.then_some(&mut tracer as &mut dyn Tracer);
                 let record = run_traced(&point, devices, &never, &mut watch, tracer);
                 let record = record.expect("the backend was chosen because it works");
                 assert!(record.ledger().completed > 0);
-                // When the last slice is seen the worker may be on its way out already, where it
-                // may allocate; until the one before it may not.
+                // When the last interval is seen, the worker may already be ending, and may
+                // allocate. Until the interval before that, it may not.
                 let slices = &watch.at_slices;
                 let opening = watch.at_opening.expect("the window opened");
                 assert!(slices.len() >= 2, "{backend:?}: {slices:?}");

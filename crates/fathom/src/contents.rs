@@ -215,7 +215,7 @@ mod tests {
         contents.ran(&point(0.0, Payload::UNIQUE));
         contents.look(&reads).unwrap();
         assert_eq!(zeros(&contents), Some(0));
-        // Now it is fine, and unique data leaves it so; zeros do not.
+        // Now the content is fine. Unique data leaves it so, and zeros do not.
         std::fs::write(file.path(), [0; 65_536]).unwrap();
         contents.ran(&point(0.5, Payload::UNIQUE));
         contents.look(&reads).unwrap();
@@ -230,7 +230,7 @@ mod tests {
         let (file, target) = file(&[]);
         file.as_file().set_len(65_536).unwrap();
         let target = Target { extents: host::extents_of(&target), ..target };
-        // Some file systems cannot tell, and of those nothing is said.
+        // Some file systems cannot report holes. For those no statement is made.
         let Some(before) = target.extents.clone() else { return };
         assert_eq!(before.holes, Bytes(65_536));
         let mut contents = Contents::new(&[target]);

@@ -78,7 +78,7 @@ mod tests {
         ours(path).is_some()
     }
 
-    /// A file that is marked, on a file system that keeps attributes.
+    /// A marked file on a file system that keeps extended attributes.
     fn marked() -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = folder.path().join("io.dat");
@@ -91,7 +91,7 @@ mod tests {
     fn what_was_created_is_known_again_until_somebody_writes_to_it() {
         let (_folder, path) = marked();
         assert!(is_ours(&path));
-        // The same length, so that only the time of the write tells.
+        // The same length, so that only the modification time differs.
         let before = fs::metadata(&path).unwrap().modified().unwrap();
         while fs::metadata(&path).unwrap().modified().unwrap() == before {
             fs::write(&path, "somebody").unwrap();
@@ -106,7 +106,7 @@ mod tests {
         let (_folder, path) = marked();
         let (file, identity) = open(&path).unwrap();
         let now = (session::unix_ns() / 1_000_000_000) as i64;
-        // As it was marked long ago, with the same time of the last write since.
+        // As if it was marked long ago, with the same modification time since.
         for (marked, known) in [(now, true), (now - 10 * SLACK, false)] {
             let mark = mark(&file, identity, marked).unwrap();
             fsetxattr(&file, ATTRIBUTE, mark.as_bytes(), XattrFlags::empty()).unwrap();

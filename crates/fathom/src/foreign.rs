@@ -170,7 +170,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         for (most, whole) in [(100, true), (99, false)] {
             let own = path.clone();
-            // The reader may stop before it has read all of it.
+            // The reader may stop before it has read everything.
             let writer = std::thread::spawn(move || drop(std::fs::write(own, [7; 99])));
             let read = Foreign::open(&path, Bytes(most)).unwrap().read_all();
             assert_eq!(read.is_ok(), whole, "{read:?}");

@@ -62,7 +62,7 @@ mod tests {
         let first = look();
         assert!(first.starts_with("inode "), "{first}");
         assert_eq!(look(), first);
-        // The number of an inode that is gone is given to the next file.
+        // The inode number of a deleted file is reused for the next file.
         fs::remove_file(&path).unwrap();
         fs::write(&path, "2").unwrap();
         assert_ne!(look(), first);

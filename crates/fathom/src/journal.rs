@@ -718,7 +718,7 @@ mod tests {
         }
     }
 
-    /// A journal of a header and a trial in a folder of its own.
+    /// A journal with a header and a trial, in its own folder.
     fn begun(folder: &Path) -> Journal {
         std::fs::create_dir_all(folder).unwrap();
         let mut journal = Journal::create(&folder.join("a.jsonl"), false).unwrap();
@@ -743,7 +743,7 @@ mod tests {
         {
             let mut journal = begun(&root.path().join(place.to_string()));
             let path = journal.path().to_owned();
-            // In place, as a shell's `>` does it.
+            // Rewritten in place, as a shell's `>` does it.
             std::fs::write(&path, left).unwrap();
             journal.append_result(&|out| out.write_all(b"2"));
             assert_eq!(text(&mut journal), saved, "{left:?}");
@@ -786,7 +786,7 @@ mod tests {
         let mut journal = Journal::create(&folder.path().join("a.jsonl"), false).unwrap();
         journal.append("header").unwrap();
         let path = journal.path().to_owned();
-        // No file takes what fails by itself, and memory takes it the last time.
+        // The write itself fails, so every file fails, and the last attempt goes to memory.
         let tries = std::cell::Cell::new(0);
         journal.append_result(&|out| {
             tries.set(tries.get() + 1);

@@ -234,10 +234,10 @@ mod tests {
         assert_eq!(folded("one two three", 7), "one two\nthree");
         assert_eq!(folded("one two three", 13), "one two three");
         assert_eq!(folded("a/word/that/is/too/long b", 8), "a/word/that/is/too/long\nb");
-        // Two spaces in a name stay two.
+        // Two spaces in a name are kept.
         assert_eq!(folded("a  b", 40), "a  b");
         assert_eq!(folded("", 40), "");
-        // Words have a column of their own behind a name, as far as there is room for it.
+        // Words behind a name have their own column if there is room.
         assert_eq!(folded("axis  one two three", 14), "axis  one two\n      three");
         assert_eq!(folded("axis  one two", 8), "axis \none two");
     }

@@ -260,7 +260,7 @@ mod tests {
             let why = refusal(limits, usual(), uring);
             assert!(why.contains(name) && why.contains("nothing was started"), "{why}");
         }
-        // What is not known is no limit.
+        // An unknown limit is no limit.
         let unknown =
             SystemLimits { threads: None, pieces: None, files: None, space: None, memory: None };
         assert_eq!(refusal(unknown, deep(), sync), "fits");

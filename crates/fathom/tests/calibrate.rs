@@ -1,5 +1,5 @@
-//! What a user gets from `fathom calibrate`: a table, a document where one was asked for, and no file
-//! that was not.
+//! Tests what a user gets from `fathom calibrate`: a table, a document if requested, and no other
+//! file.
 
 mod common;
 
@@ -30,7 +30,7 @@ fn a_calibration_is_a_document_on_stdout_and_in_the_file_that_was_named() {
     assert_has(&text, &[r#""backend":"sync""#, r#""target":"zeros""#, "needs io_uring"]);
     assert!(!text.contains("nop_ring"), "{text}");
     assert_has(&stderr(&output), &["wake-up", "left out"]);
-    // It is not written over, and that is known before anything is measured.
+    // The file is not overwritten, and this is checked before anything is measured.
     let again = place.run(&args);
     assert_eq!(code(&again), 5, "{}", stderr(&again));
     assert!(stdout(&again).is_empty());

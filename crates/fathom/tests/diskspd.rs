@@ -1,4 +1,4 @@
-//! What a user of DiskSpd sees who types `fathom diskspd`.
+//! Tests what a user of DiskSpd sees from `fathom diskspd`.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Command lines of DiskSpd's that run on real files, and their results read as people's scripts read
-//! them: cut at the bars, or picked out of the XML by names.
+//! Runs command lines of DiskSpd on real files. The tests read their results as users' scripts do:
+//! split at the bars, or picked out of the XML by name.
 
 mod common;
 
@@ -8,8 +8,8 @@ use std::process::Output;
 
 use common::{Place, assert_has, code, stderr, stdout};
 
-/// A result of a run that measured something. Stderr is no terminal here, so that only warnings are
-/// there.
+/// The result of a run that measured something. Stderr is not a terminal here, so it has only
+/// warnings.
 fn ran(output: &Output) -> String {
     assert!([0, 4].contains(&code(output)), "{}", stderr(output));
     let told = stderr(output);
@@ -19,7 +19,7 @@ fn ran(output: &Output) -> String {
     stdout(output)
 }
 
-/// The rows of the table under a heading, cut at the bars: those of the threads, and the total.
+/// The rows of the table under a heading, split at the bars: the threads' rows and the total.
 fn table<'a>(text: &'a str, heading: &str) -> (Vec<Vec<&'a str>>, Vec<&'a str>) {
     let lines = text.lines().skip_while(|line| *line != heading).skip(3);
     let rows: Vec<Vec<&str>> = lines
@@ -28,7 +28,7 @@ fn table<'a>(text: &'a str, heading: &str) -> (Vec<Vec<&'a str>>, Vec<&'a str>) 
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
     let (total, threads) = rows.split_last().expect("there is a total");
-    // "total:   4096 | 1 | ..." has one bar less.
+    // "total:   4096 | 1 | ..." has one bar fewer.
     let total = total[0].strip_prefix("total:").map(str::trim);
     let total = std::iter::once(total.expect("the last row is the total"))
         .chain(rows.last().into_iter().flatten().skip(1).copied());
@@ -39,7 +39,7 @@ fn number(text: &str) -> f64 {
     text.parse().unwrap_or_else(|_| panic!("'{text}' is no number"))
 }
 
-/// The text of every element of this name, as a regular expression would find it.
+/// The text of every element with this name, as a regular expression would find it.
 fn values<'a>(xml: &'a str, name: &str) -> Vec<&'a str> {
     let (open, close) = (format!("<{name}>"), format!("</{name}>"));
     xml.split(&open).skip(1).map(|rest| rest.split(&close).next().unwrap()).collect()
@@ -71,7 +71,7 @@ fn the_text_adds_up() {
     assert_eq!(of(1), number(total[0]));
     assert_eq!(of(2), number(total[1]));
     assert_eq!(of(1), of(2) * 8192.0);
-    // Both are rounded to a hundredth.
+    // Both are rounded to hundredths.
     let rate = number(total[1]) / number(time);
     assert!((rate / number(total[3]) - 1.0).abs() < 0.02, "{rate}, not {}", total[3]);
     for column in [5, 6, 7] {
@@ -88,7 +88,7 @@ fn the_text_adds_up() {
             text.lines().skip_while(|line| *line != heading).skip(3).take(15).collect();
         let times: Vec<f64> =
             rows.iter().map(|row| number(row.split('|').nth(1).unwrap().trim())).collect();
-        // What memory answers in less than half a microsecond is 0.000 ms.
+        // A response from memory in less than half a microsecond is shown as 0.000 ms.
         assert!(times.is_sorted() && times[0] >= 0.0 && times[14] > 0.0, "{rows:?}");
         assert!(rows[0].starts_with("    min |") && rows[14].starts_with("    max |"), "{rows:?}");
     }
@@ -97,7 +97,7 @@ fn the_text_adds_up() {
 #[test]
 fn the_xml_adds_up_and_can_be_run_again() {
     let place = Place::new();
-    // What -c has just created holds nothing that could be lost.
+    // A file that -c has just created has no data to lose.
     let output = place.run(&[
         "diskspd",
         "-Rxml",
@@ -192,7 +192,7 @@ fn threads_draw_the_target_of_each_io_by_weight() {
     assert!(ios("1", "a.dat").unwrap() > 0.0);
     for (thread, share) in [("0", 0.75), ("2", 0.25)] {
         let (a, b) = (ios(thread, "a.dat").unwrap(), ios(thread, "b.dat").unwrap());
-        // Five standard deviations of a binomial count, and what was in flight at the end.
+        // Five standard deviations of a binomial count, plus the I/Os in flight at the end.
         let allowed = 5.0 * f64::sqrt((a + b) * share * (1.0 - share)) + 4.0;
         assert!((a - (a + b) * share).abs() <= allowed, "{thread}: {a} and {b}");
     }
@@ -224,7 +224,7 @@ fn threads_do_what_each_target_asks_for() {
         assert!(log.is_none_or(|cell| cell.read.ios == 0 && cell.write.ios > 0));
         let data = worker.cells.iter().find(|cell| cell.target == 0).unwrap();
         let ios = (data.read.ios + data.write.ios) as f64;
-        // Five standard deviations of a binomial count, and what was in flight at the end.
+        // Five standard deviations of a binomial count, plus the I/Os in flight at the end.
         let allowed = 5.0 * f64::sqrt(ios * 0.21) + 16.0;
         assert!((data.write.ios as f64 - 0.3 * ios).abs() <= allowed, "{ios}");
     }
@@ -244,7 +244,7 @@ fn intervals_may_be_short_or_cut_by_the_end() {
             .map(|one| one.split('"').next().unwrap())
             .collect();
         assert_eq!((samples.len(), *samples.last().unwrap()), (count, last), "{bucket}");
-        // Whatever the machine does, no I/O is lost or counted twice.
+        // No I/O is lost or counted twice, whatever the machine does.
         let total =
             |one: &str| number(one.split("Total=\"").nth(1).unwrap().split('"').next().unwrap());
         let iops: f64 = xml.split("<Bucket Sample").skip(1).map(total).sum();
@@ -290,7 +290,7 @@ fn time_spans_follow_each_other_and_are_added_up() {
     assert!(document.conclusion.is_some());
 }
 
-/// The offsets of a worker's I/Os in KiB, in the order in which it issued them.
+/// The offsets of a worker's I/Os in KiB, in the order of issue.
 fn walk(table: &common::Table, worker: &str, ios: usize) -> Vec<u64> {
     let both = table.column("worker").zip(table.column("number"));
     let lines = both.zip(table.column("offset_bytes"));
@@ -308,9 +308,9 @@ fn sequential_threads_start_where_diskspds_do_and_come_round_to_the_base() {
     place.prepared("a.dat", 1);
     for (name, words, walks) in [
         ("together", &["-b128K", "-t2"][..], [[0, 128, 256, 384], [0, 128, 256, 384]]),
-        // The second thread goes on from the base, and not from its own start again.
+        // The second thread continues from the base, not from its own start.
         ("apart", &["-b128K", "-t2", "-T768K"], [[0, 128, 256, 384], [768, 896, 0, 128]]),
-        // With a stride it keeps to the places that its steps reach.
+        // With a stride, it uses only the places that its steps reach.
         (
             "strided",
             &["-b64K", "-s256K", "-t2", "-T576K"],
@@ -323,7 +323,7 @@ fn sequential_threads_start_where_diskspds_do_and_come_round_to_the_base() {
         ),
     ] {
         let trace = format!("{name}.csv");
-        // Slowly, so that the trace is short; the order does not depend on the pace.
+        // At a low rate, so that the trace is short. The order does not depend on the rate.
         let rest = ["-o1", "-g20i", "-W0", "-d1", "--trace", &trace, "a.dat"];
         ran(&place.run(&[&["diskspd"], words, &rest].concat()));
         let table = common::Table::read(&place.join(&trace));
@@ -352,7 +352,7 @@ fn a_file_that_a_run_created_is_written_again_and_somebodys_is_not() {
 fn both_outputs_in_one_file_are_still_a_result() {
     let place = Place::new();
     place.prepared("a.dat", 1);
-    // Through the page cache, which is suspect; and many notes.
+    // I/O through the page cache, which is suspect and causes many notes.
     let command = format!(
         "cd {} && {} diskspd -Rxml -r -b4K -w0 -t2 -O8 -x -W0 -d1 a.dat > both.xml 2>&1",
         place.join("").display(),
@@ -393,7 +393,8 @@ fn what_must_not_or_cannot_run_is_refused_before_anything_is_written() {
     assert_eq!(fs::read_to_string(place.join("kept.dat")).unwrap(), "the only copy");
 }
 
-/// When the I/Os of these phases were to start, in nanoseconds from the start of the window, rising.
+/// The intended starts of the I/Os of these phases, in nanoseconds from the start of the window,
+/// sorted.
 fn starts(trace: &str, wanted: &[&str]) -> Vec<i64> {
     let mut lines = trace.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let names = lines.next().unwrap();
@@ -433,10 +434,12 @@ fn bursts_pause_with_and_without_a_limit() {
     assert!((5..=50).contains(&closed.len()), "{}", closed.len());
     for burst in closed.chunks(5).collect::<Vec<_>>().windows(2) {
         let (last, next) = (burst[0][4], burst[1][0]);
-        // A worker that the machine held up between looking at the clock and submitting rested less.
+        // If the machine delayed a worker between looking at the clock and submitting, it rested
+        // less.
         assert!(next - last >= 50_000_000, "{}", next - last);
     }
-    // 200 a second come due each 5 ms: four in a pause of 20 ms, and the fifth when it is due.
+    // At 200 per second an I/O falls due every 5 ms: four in a pause of 20 ms, and the fifth at its
+    // due time.
     let open = trace(&["-o4", "-g200i", "-i5", "-j20"], "open.csv");
     let expected = |number: usize| {
         let due = number as i64 * 5_000_000;

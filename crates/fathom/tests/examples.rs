@@ -1,8 +1,8 @@
-//! Every example runs with the commands that stand in its own comments, and every workload that ships
-//! runs as it is printed.
+//! Runs every example with the commands in its own comments, and every shipped workload as it is
+//! printed.
 //!
-//! The targets are files of the same names in a folder of the test, and every second lasts ten
-//! milliseconds; nothing else is changed.
+//! The targets are files with the same names in a folder of the test, and every second is shortened
+//! to ten milliseconds. Nothing else is changed.
 
 mod common;
 
@@ -13,15 +13,15 @@ use common::{Place, code, stderr, stdout};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
-/// What the examples name, and how large it is here, in MiB: nothing was written to it, so that a read
-/// of it is judged void.
+/// The targets of the examples and their sizes here, in MiB. Nothing was written to them, so reads
+/// of them are judged void.
 const TARGETS: [(&str, u64); 21] = [
     ("test.dat", 16),
     ("pictures/a", 1),
     ("pictures/below/b", 1),
     ("dev/nvme0n1", 16),
     ("dev/nvme1n1p2", 16),
-    // A region of it begins at 900 GiB.
+    // A region of this target begins at 900 GiB.
     ("dev/sdb", 1 << 20),
     ("data/db/users.dat", 16),
     ("data/db/users-1.dat", 16),
@@ -40,7 +40,7 @@ const TARGETS: [(&str, u64); 21] = [
     ("data/tmp/temporary.dat", 16),
 ];
 
-/// The examples and their targets.
+/// A folder with the examples and their targets.
 fn place() -> Place {
     let place = Place::new();
     for (name, mib) in TARGETS {
@@ -55,7 +55,7 @@ fn place() -> Place {
     place
 }
 
-/// The examples: names and texts. Those of the studies have a test of their own.
+/// The names and texts of the examples. Those of the studies have their own test.
 fn examples() -> Vec<(String, String)> {
     let entries = std::fs::read_dir(EXAMPLES).unwrap().map(|entry| entry.unwrap().path());
     let entries = entries.filter(|path| path.is_file());
@@ -69,7 +69,7 @@ fn examples() -> Vec<(String, String)> {
     all
 }
 
-/// The text with targets that are here, and with shorter times.
+/// The text with targets of this folder and shorter times.
 fn here(text: &str) -> String {
     let line = |line: &str| match line.trim_start().starts_with('#') {
         true => line.to_owned(),
@@ -79,12 +79,12 @@ fn here(text: &str) -> String {
 }
 
 fn local(text: &str) -> String {
-    // The device is a file here.
+    // Here the device is a file.
     let text = text.replace("--destroy /dev/nvme0n1", "--overwrite");
     text.replace("/data/", "data/").replace("/dev/", "dev/")
 }
 
-/// "30s" as "300ms", and "2m" as "1200ms" where that is a time and not a size.
+/// "30s" as "300ms", and "2m" as "1200ms" if it is a time and not a size.
 fn shorter(line: &str) -> String {
     let is_time = ["duration", "start", "end", "warm-up", "rest"]
         .iter()
@@ -108,10 +108,10 @@ fn shorter(line: &str) -> String {
     out + &digits
 }
 
-/// The commands that an example says to run it with.
+/// The commands in an example that say how to run it.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("#   fathom "));
-    // What follows after several spaces explains it.
+    // The text after several spaces is an explanation.
     let words = |line: &str| -> Vec<String> {
         let command = line.split("   ").next().unwrap_or_default();
         command.split_whitespace().map(local).collect()
@@ -130,7 +130,7 @@ fn times_are_shortened_and_sizes_are_not() {
     assert_eq!(shorter("rate = \"500MB/s\" # 4ms"), "rate = \"500MB/s\" # 4ms");
 }
 
-/// So many examples run at once, each with targets of its own: mostly they wait.
+/// The number of examples that run at once, each with its own targets. Most of the time they wait.
 const AT_ONCE: usize = 4;
 
 #[test]
@@ -152,14 +152,15 @@ fn runs_with_the_commands_in_its_comments(name: &str, text: &str) {
     let place = place();
     let commands = commands(text);
     assert!(!commands.is_empty(), "{name} does not say how it is run");
-    // Here devices are files, which --overwrite would allow to write to.
+    // Here the devices are files, and --overwrite would allow writes to them.
     let is_short = |line: &str| line.contains(" /dev/") && line.contains("--overwrite");
     assert!(!text.lines().any(is_short), "{name}: a device is written to with --destroy");
     for (number, command) in commands.iter().enumerate() {
         assert!(command[1] == format!("examples/{name}"), "{name}: {command:?}");
         let words: Vec<&str> = command.iter().map(String::as_str).collect();
         let out = format!("{name}-{number}.jsonl");
-        // These are the words of it all; only where results go is added, and what a person answers.
+        // The commands are unchanged. Only the place of the results is added, and the answer of a
+        // user.
         let more: &[&str] = match words[0] {
             "plan" => &[],
             "sweep" if words.contains(&"--plan") => &[],
@@ -169,11 +170,11 @@ fn runs_with_the_commands_in_its_comments(name: &str, text: &str) {
         let output = place.run(&[&words[..], more].concat());
         let told = stderr(&output);
         if name == "polled.toml" {
-            // Where it can be: most drivers have set up no queue that could be polled.
+            // Polling works only in some places: most drivers have no queue that can be polled.
             assert!(code(&output) == 0 || told.contains("poll"), "{told}");
             continue;
         }
-        // A plan ends as the run would that nobody has consented to.
+        // A plan ends like a run without consent.
         let unasked = words[0] == "plan" && code(&output) == 3 && told.contains("--overwrite");
         assert!([0, 4].contains(&code(&output)) || unasked, "{name}: {words:?}: {told}");
         if more.is_empty() {
@@ -207,7 +208,7 @@ fn every_workload_that_ships_is_printed_as_toml_that_runs_as_it_is() {
         let load = |stream: &fathom_report::document::Stream| stream.name.clone();
         let streams: Vec<String> = document.trials[0].point.streams.iter().map(load).collect();
         assert!(!streams.is_empty() && document.trials[0].total(None).ios() > 0, "{name}");
-        // By its name it is the same.
+        // Run by its name, it gives the same result.
         let by_name = format!("{name}-by-name.jsonl");
         let run = ["sim:ssd", "-d", "1s", "--warm-up", "100ms", "--seed", "1", "--out", &by_name];
         let output = place.run(&[&["run", name], &run[..]].concat());

@@ -1,9 +1,9 @@
-//! Everything that fuzzing begins with and everything that it found (`tests/data/fuzz`, and files that
-//! the project has anyway), through the functions that fuzzing feeds: none of it panics, and none takes
-//! more memory or more work than an input of its length may. `docs/fuzzing.md` tells of the rest.
+//! Passes the seeds and the finds of fuzzing (`tests/data/fuzz`, and other files of the project)
+//! through the functions that are fuzzed. None panics, and none takes more memory or work than an
+//! input of its length may. `docs/fuzzing.md` explains the rest.
 //!
-//! An allocator counts bytes and calls. Work is told by the calls: time says something about the machine.
-//! A program of its own with one test, because whatever else ran would be counted too.
+//! An allocator counts bytes and calls. The calls measure the work, because time depends on the
+//! machine. This is a program with one test, because the allocator would count other tests too.
 
 #![expect(unsafe_code, reason = "an allocator is unsafe by definition")]
 
@@ -27,13 +27,13 @@ unsafe impl GlobalAlloc for Counting {
         let now = IN_USE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(now, Ordering::Relaxed);
         CALLS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: what holds for this call holds for that one.
+        // SAFETY: the caller's guarantees hold for this call too.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: what holds for this call holds for that one.
+        // SAFETY: the caller's guarantees hold for this call too.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -41,14 +41,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most bytes that an input may take, and the most calls: those of the largest description or
-/// document that a short input can ask for, and more for each byte of the input.
+/// The most bytes and calls that an input may take: those of the largest description or document
+/// that a short input can request, plus an amount for each byte of the input.
 const BYTES_MAX: usize = 256 << 20;
 const CALLS_MAX: usize = 2_000_000;
 const BYTES_PER_BYTE: usize = 1000;
 const CALLS_PER_BYTE: usize = 100;
 
-/// Files of the project that fuzzing of this name begins with, too.
+/// Other files of the project that are seeds of the fuzzer with this name.
 fn seeds(name: &str) -> &'static [&'static str] {
     match name {
         "result" => &["crates/report/tests/data", "crates/report/tests/data/version-1"],
@@ -60,7 +60,7 @@ fn seeds(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// The files of a folder; none where there is no such folder.
+/// The files of a folder. Empty if the folder does not exist.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();

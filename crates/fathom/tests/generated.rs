@@ -1,9 +1,9 @@
-//! What is generated is what was described, as a user can check it: what `--trace` tells of a run on a
-//! file, beside the closed form of what was asked for. And the same seed issues the same I/O, on a file
-//! and on a simulated device.
+//! Tests that the generated I/Os are those that were described, as a user can check it: the
+//! `--trace` of a run on a file is compared with the closed form of the request. The same seed
+//! issues the same I/Os, on a file and on a simulated device.
 //!
-//! A run ends after so many I/Os and has a seed, so that each test sees the same each time, whatever
-//! the machine does.
+//! A run has a seed and ends after a number of I/Os, so each test sees the same I/Os each time,
+//! whatever the machine does.
 
 mod common;
 
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use common::{Place, Table, code, stderr};
 
 const BLOCK: u64 = 4096;
-/// The region begins at 8 KiB and has so many blocks, a prime.
+/// The region begins at 8 KiB and has this number of blocks, a prime.
 const BLOCKS: u64 = 1009;
-/// A sample.
+/// The size of a sample.
 const IOS: u64 = 40_000;
 
 /// An I/O as it was issued.
@@ -36,17 +36,17 @@ impl Issued {
     }
 }
 
-/// What each worker of each stream issued, in its order.
+/// The I/Os of each worker of each stream, in the order of issue.
 type Workers = BTreeMap<(u32, u32), Vec<Issued>>;
 
-/// Runs it with a trace, and gives what the trace tells.
+/// Runs fathom with a trace, and returns the content of the trace.
 fn traced(place: &Place, args: &[&str]) -> Workers {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let number = RUNS.fetch_add(1, Ordering::Relaxed);
     let names = [format!("{number}.csv"), format!("{number}.jsonl")];
     let files = ["--trace", &names[0], "--out", &names[1]];
     let output = place.run(&[&["run"], args, &files].concat());
-    // Void is right as well, of a file that was never written.
+    // Void is right too, for a file that was never written.
     assert!([0, 4].contains(&code(&output)), "{args:?}: {}", stderr(&output));
     let table = Table::read(&place.join(&names[0]));
     assert_eq!(table.sum("left_out_before"), 0);
@@ -69,7 +69,8 @@ fn traced(place: &Place, args: &[&str]) -> Workers {
     found.into_iter().map(|(worker, ios)| (worker, ios.into_values().collect())).collect()
 }
 
-/// A sample of what a file is given by the workers of one stream in the region, in blocks of 4 KiB.
+/// A sample of the I/Os that the workers of one stream do in the region of a file, in blocks of 4
+/// KiB.
 fn on_file(workers: &str, more: &[&str]) -> Vec<Vec<Issued>> {
     let place = Place::in_memory();
     place.prepared("data", 8);
@@ -85,8 +86,8 @@ fn one_stream(workers: &str) -> [&str; 12] {
     [a, b, c, d, e, f, g, h, i, j, "--workers", workers]
 }
 
-/// Fails unless the counts differ from what is expected by no more than chance makes them but for one
-/// time in a million: the cube of a normal quantile (E. Wilson and M. Hilferty, 1931).
+/// Fails if the counts differ from the expected shares by more than chance explains, except once in
+/// a million times: the cube of a normal quantile (E. Wilson and M. Hilferty, 1931).
 #[track_caller]
 fn assert_shares(counts: &[u64], shares: &[f64]) {
     assert_eq!(counts.len(), shares.len());
@@ -95,7 +96,7 @@ fn assert_shares(counts: &[u64], shares: &[f64]) {
     for (&n, &share) in counts.iter().zip(shares) {
         assert!(n == 0 || share > 0.0, "{n} where there is nothing");
         (count, mean) = (count + n as f64, mean + all * share);
-        // Neighbors are added up until enough are expected: few groups see small differences.
+        // Neighbors are combined until enough I/Os are expected. Few groups show small differences.
         if (all / 50.0).max(20.0) <= mean {
             sum += (count - mean) * (count - mean) / mean;
             (groups, count, mean) = (groups + 1.0, 0.0, 0.0);
@@ -117,7 +118,8 @@ fn counts(all: &[Vec<Issued>]) -> Vec<u64> {
 
 #[test]
 fn sequential_workers_go_on_from_where_they_start() {
-    // Places a step apart, where each of three workers starts among them, and which way they go.
+    // The distance between places in blocks, the index of the place where each of three workers
+    // starts, and the direction.
     let even = |places: u64| [0, places / 3, places * 2 / 3];
     for (words, step, starts, forward) in [
         (&["--pattern", "sequential"][..], 1, even(BLOCKS), true),
@@ -199,7 +201,7 @@ fn random_ios_go_where_their_distribution_says() {
         let x = at as f64;
         density(x) + 4.0 * density(x + 0.5) + density(x + 1.0)
     });
-    // 900 KiB are 225 blocks, and the next 1800 KiB a hole.
+    // 900 KiB are 225 blocks. The next 1800 KiB are a hole.
     let hot = shares(|block| match block {
         0..225 => 0.6 / 225.0,
         225..675 => 0.0,
@@ -233,7 +235,7 @@ fn random_offsets_are_multiples_of_the_alignment_and_stay_in_the_region() {
 #[test]
 fn sequential_runs_between_random_ios_are_geometric() {
     let place = Place::in_memory();
-    // So large that an I/O by chance hardly ever goes on where the one before it ended.
+    // The file is so large that a random I/O hardly ever begins where the one before it ended.
     let file = std::fs::File::create(place.join("data")).unwrap();
     file.set_len(64 << 30).unwrap();
     let run = ["data", "--buffered", "--stop-after", "40000 ios", "--seed", "5", "--overwrite"];
@@ -242,7 +244,7 @@ fn sequential_runs_between_random_ios_are_geometric() {
     let mut runs: Vec<&[Issued]> = Vec::new();
     let goes_on = |one: &Issued, next: &Issued| next.offset == one.offset + one.length;
     runs.extend(ios.chunk_by(goes_on));
-    // The last one was cut off.
+    // The last run was cut off.
     runs.pop();
     let one_direction = |run: &&[Issued]| run.iter().all(|io| io.direction == run[0].direction);
     assert!(runs.iter().all(one_direction));
@@ -308,7 +310,7 @@ fn a_file_and_a_simulated_device_are_given_the_same() {
     }
 }
 
-/// Three streams, everything that chance decides among what they do.
+/// Three streams, with everything that chance decides in them.
 const SEVERAL: &str = "\
 [stream.table]
 targets = ['a', 'b']
@@ -348,7 +350,7 @@ fn the_same_seed_issues_the_same_in_all_streams_and_another_one_does_not() {
         all.iter().filter(|((own, _), _)| *own == stream).map(|(_, ios)| ios.len()).sum()
     };
     assert_eq!(one.len(), 4 + 3 + 1);
-    // The log's flushes come besides.
+    // The flushes of the log come in addition.
     assert_eq!([0, 1, 2].map(|stream| of_stream(&one, stream)), [3000, 2000, 500]);
     let without_flushes = |all: &Workers| -> Workers {
         let of = |ios: &Vec<Issued>| {

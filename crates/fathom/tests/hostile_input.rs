@@ -1,5 +1,5 @@
-//! Files that have no end, or that would be gigabytes in memory: refused, or read as far as they are
-//! what they say. The limit of memory stands for the machine's.
+//! Files that have no end, or that would be gigabytes in memory, are refused, or read as far as
+//! they are valid. A limit of memory replaces the machine's.
 
 mod common;
 
@@ -9,10 +9,10 @@ use std::process::{Command, Output};
 
 use common::{Place, assert_has, code, stderr, stdout};
 
-/// Far more than fathom needs, and far less than what would be taken without limits.
+/// Far more than fathom needs, and far less than it would take without limits.
 const MEMORY_KIB: u64 = 1 << 20;
 
-/// Runs fathom with little memory and not for ever.
+/// Runs fathom with little memory and a time limit.
 fn limited(place: &Place, args: &[&str]) -> Output {
     let limits = format!("ulimit -v {MEMORY_KIB}; exec timeout 300 \"$@\"");
     let mut command = Command::new("bash");
@@ -20,7 +20,8 @@ fn limited(place: &Place, args: &[&str]) -> Output {
     command.current_dir(place.path()).output().unwrap()
 }
 
-/// Refused with the exit code of input that cannot be read, in one line that names it.
+/// Checks that the input was refused with the exit code of unreadable input, in one line that names
+/// it.
 fn assert_refused(output: &Output, parts: &[&str]) {
     let told = stderr(output);
     assert_eq!(code(output), 5, "{told}");
@@ -66,7 +67,7 @@ fn a_result_with_a_tail_of_terabytes_that_take_no_room_is_read_as_a_torn_one() {
     let place = Place::new();
     result(&place);
     let file = OpenOptions::new().append(true).open(place.join("a.jsonl")).unwrap();
-    // What the file system takes: 15 TB if it can.
+    // The largest size that the file system accepts: 15 TB if possible.
     let sizes = [15 << 40, 1 << 40, 100 << 30];
     assert!(sizes.into_iter().any(|size| file.set_len(size).is_ok()));
     let output = limited(&place, &["report", "a.jsonl"]);
@@ -87,7 +88,7 @@ fn what_is_imported_takes_no_gigabytes() {
     let file = OpenOptions::new().append(true).open(place.join("string")).unwrap();
     file.set_len(1 << 30).unwrap();
     assert_refused(&limited(&place, &["import", "string"]), &["string", "64 MiB"]);
-    // As much as is read, as one name.
+    // One name that is as long as all that is read.
     let text = format!("{string}{}\"}}]}}", "x".repeat(60 << 20));
     std::fs::write(place.join("long"), text).unwrap();
     assert_refused(&limited(&place, &["import", "long"]), &["long", "more values in a job"]);

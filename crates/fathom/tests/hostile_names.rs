@@ -1,5 +1,5 @@
-//! Names that would steer the terminal, forge lines of a report, or run as a formula: whoever makes
-//! a file may choose its name, and fathom runs as root.
+//! Names that would control the terminal, forge lines of a report, or run as a formula. Anyone who
+//! makes a file may choose its name, and fathom runs as root.
 
 mod common;
 
@@ -8,13 +8,15 @@ use std::process::{Command, Stdio};
 
 use common::{Place, assert_has, code, read, stderr, stdout};
 
-/// Sets a title, conceals what follows, clears the screen in 8 bits, forges a line, reverses letters.
+/// Sets a title, hides the text after it, clears the screen with 8-bit codes, forges a line, and
+/// reverses letters.
 const NAME: &str = "=1+1\u{1b}]0;title\u{7}\u{1b}[8m\u{9b}2J\nerror: forged\r\t\u{202e}";
-/// How it is shown.
+/// The name as it is shown.
 const SHOWN: &str = r"=1+1\x1b]0;title\x07\x1b[8m\x9b2J\nerror: forged\r\t\u{202e}";
 const SHORT: [&str; 4] = ["--duration", "100ms", "--warm-up", "0"];
 
-/// Fails if anything in it steers a terminal, or stands where only a newline in a name puts it.
+/// Fails if the text contains a control sequence for the terminal, or a line that only a newline in
+/// a name can make.
 fn assert_harmless(text: &str, what: &str) {
     let steers = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
     assert!(!text.contains(steers), "{what}: {text:?}");
@@ -86,7 +88,7 @@ fn no_command_lets_a_name_steer_the_terminal_or_forge_a_line() {
         assert!(!both.is_empty(), "{args:?}");
         assert_harmless(&both, &format!("{args:?}"));
     }
-    // It is data in the document, to the letter, and nothing but JSON's own escapes stand there.
+    // In the document the name is data, character for character, with only the escapes of JSON.
     let line = std::fs::read_to_string(place.join("json")).unwrap();
     assert_harmless(&line, "JSON");
     assert_eq!(read(&place.join("json")).header.targets[0].name, NAME);
@@ -97,7 +99,7 @@ fn a_name_is_shown_with_escapes_in_messages_and_reports() {
     let place = Place::new();
     symlink(place.prepared("data", 8), place.join(NAME)).unwrap();
     let output = place.run(&[&["run", NAME, "--out", "r"], &SHORT[..]].concat());
-    // Words are broken where there is no room for a long name; nothing else is.
+    // Lines are wrapped where a long name does not fit; nothing else changes.
     let flat = |text: &str| text.split_whitespace().collect::<String>();
     let shown = flat(SHOWN);
     assert!(flat(&stdout(&output)).contains(&shown), "{}", stdout(&output));
@@ -123,7 +125,7 @@ fn a_name_is_no_formula_in_a_table_or_a_trace() {
             ["--out", out, "--csv", csv, "--csv-series", series, "--trace", trace, "--", &target];
         let output = place.run(&[&["run"], &SHORT[..], &outputs].concat());
         assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
-        // The name as a result from elsewhere has it, without the folder that keeps it from being
+        // The name as in a result from another machine, without the folder that keeps it from being
         // an option or a formula.
         let text = std::fs::read_to_string(place.join(out)).unwrap();
         let json = serde_json::to_string(name).unwrap();

@@ -1,4 +1,4 @@
-//! Results go out to other programs and come in from them.
+//! Exports results to other programs and imports theirs.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn a_map_that_goes_to_diskplorer_and_comes_back_has_the_same_surfaces() {
     for kind in [CellKind::Overloaded, CellKind::Filled] {
         assert!(kinds.contains(&kind), "no cell is {kind:?}: {kinds:?}");
     }
-    // What the chart script reads of a job.
+    // The values of a job that the chart script reads.
     let text = std::fs::read_to_string(place.join("d.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     for (job, cell) in json["jobs"].as_array().unwrap().iter().zip(&before.cells) {
@@ -68,7 +68,7 @@ fn a_map_that_goes_to_diskplorer_and_comes_back_has_the_same_surfaces() {
         let carried = !matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond);
         let percentile = &job["read"]["clat_ns"]["percentile"];
         assert_eq!(percentile.is_object(), carried, "{name}");
-        // The script leaves out what is more than 3 % below its name.
+        // The script leaves out cells that are more than 3 % below the load in their name.
         let part = |name: &str| name.split([',', ')']).next().unwrap().parse::<f64>().unwrap();
         let [offered, written] =
             ["r_iops=", "write_bw="].map(|one| part(name.split_once(one).unwrap().1));
@@ -81,8 +81,8 @@ fn a_map_that_goes_to_diskplorer_and_comes_back_has_the_same_surfaces() {
     }
 }
 
-/// Few reads carry no far percentile, and of imported cells there is no distribution to ask: the chart
-/// script takes the range of its colors from the values of a chart, and fails where there is none.
+/// Few reads do not support a high percentile, and imported cells have no distribution. The chart
+/// script takes the range of its colors from the values of a chart, and fails if there are none.
 #[test]
 fn every_chart_of_an_exported_map_has_values() {
     let place = Place::new();
@@ -106,7 +106,7 @@ fn every_chart_of_an_exported_map_has_values() {
         let output = place.run(&["import", json, "--out", to]);
         assert_eq!(code(&output), 0, "{}", stderr(&output));
     }
-    // What stands in the place of what is not known is not taken for known.
+    // The placeholder of an unknown value is not read as a value.
     let [first, last] = ["b.jsonl", "c.jsonl"].map(|name| read(&place.join(name)));
     let times = |document: &Document| -> Vec<Vec<bool>> {
         let cells = map(document).cells.iter();
@@ -148,7 +148,7 @@ fn results_of_fio_are_shown_drawn_and_tabled() {
     assert_has(&page, &["Imported results: data", "Measured by fio-3.33"]);
     assert!(!page.contains("The seed was") && !page.contains("0 CPUs"), "what is not known");
 
-    // Its jobs and Diskplorer's, and what neither is.
+    // Results of its jobs and of Diskplorer's, and files that are neither.
     let output = place.run(&["import", &sample("diskplorer.json"), "--out", "m.jsonl"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let output = place.run(&["report", "m.jsonl", "--cells", "m.csv", "--svg", "m.svg"]);

@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and kill -9 at any time: what was measured stays readable, and scratch files go
-//! away.
+//! Ctrl-C, SIGTERM and kill -9 at any time: the measured results stay readable, and scratch files
+//! are removed.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn scratch_files(place: &Place) -> Vec<String> {
     place.names().into_iter().filter(|name| name.starts_with(".fathom-scratch-")).collect()
 }
 
-/// Waits until the file system shows what is expected, however long that takes on a slow machine.
+/// Waits until the condition holds, however long that takes on a slow machine.
 fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..6000 {
         if holds() {
@@ -38,7 +38,7 @@ fn ctrl_c_keeps_what_was_measured_and_removes_the_scratch_file() {
         let mut running = Running::start(&mut quick(&place, &LONG));
         running.until("step 1/6");
         wait_for("a scratch file", || scratch_files(&place).len() == 1);
-        // Long enough for some intervals to end; if it is not, less is kept.
+        // Long enough for some intervals to end. Otherwise less is kept.
         std::thread::sleep(Duration::from_millis(500));
         running.signal(signal);
         let (status, said, told) = running.end();
@@ -46,7 +46,7 @@ fn ctrl_c_keeps_what_was_measured_and_removes_the_scratch_file() {
         assert_has(&told, &["stopping"]);
         assert_eq!(scratch_files(&place), Vec::<String>::new());
         if told.contains("nothing was measured") {
-            // A machine so slow that the window had not begun.
+            // The machine was so slow that the window had not begun.
             assert_eq!(place.names(), Vec::<String>::new());
             continue;
         }
@@ -70,7 +70,7 @@ fn what_was_ignored_when_it_started_stays_so() {
     running.signal("HUP");
     running.signal("INT");
     let (status, _, told) = running.end();
-    // The first signal that it hears is the one that it names.
+    // The message names the first signal that it received.
     assert_eq!(status.code(), Some(130), "{told}");
 }
 
@@ -126,7 +126,8 @@ fn killed_in_the_first_warm_up_it_leaves_a_result_that_can_be_read() {
 #[test]
 fn ctrl_c_while_the_scratch_file_is_written_leaves_nothing() {
     let place = Place::new();
-    // So large that it cannot be written before the signal arrives; skipped where it has no room.
+    // The file is too large to be written before the signal arrives. The test is skipped if there
+    // is no room for it.
     let mut running = Running::start(&mut quick(&place, &["--size", "8g"]));
     wait_for("a scratch file or the end", || {
         scratch_files(&place).len() == 1 || running.has_ended()
@@ -152,7 +153,7 @@ fn a_second_ctrl_c_ends_at_once_and_still_removes_the_scratch_file() {
     let (status, ..) = running.end();
     assert_eq!(status.code(), Some(130));
     assert_eq!(scratch_files(&place), Vec::<String>::new());
-    // Without a result there is no file, and with one it can be read.
+    // Without a result there is no file. With one, the file is readable.
     if !place.names().is_empty() {
         assert_eq!(place.result().trials.len(), 1);
     }
@@ -166,7 +167,7 @@ fn what_a_killed_run_has_left_is_named_and_removed_on_request() {
     let left = scratch_files(&place);
     assert_eq!(left.len(), 1);
 
-    // While it runs its scratch file is no leftover.
+    // While fathom runs, its scratch file is not a leftover.
     let short = ["--size", "1m", "--duration", "100ms", "--warm-up", "0"];
     let output = quick(&place, &short).output().unwrap();
     assert!(!stderr(&output).contains("was killed"), "{}", stderr(&output));
@@ -244,7 +245,7 @@ fn what_a_killed_prepare_has_left_is_named_and_removed_on_request() {
 
 #[test]
 fn an_interrupted_simulation_keeps_the_part_that_it_ran() {
-    // On a slow machine more time goes by before the window begins.
+    // On a slow machine it takes longer until the window begins.
     for pause in [Duration::from_millis(100), Duration::from_secs(2), Duration::from_secs(20)] {
         let place = Place::new();
         let args = ["run", "sim:queue", "-d", "365d", "--interval", "1d", "--out", "r.jsonl"];

@@ -1,5 +1,5 @@
-//! Little of what the system has to give: a clear refusal before anything starts, and no panic and no
-//! signal. And little of it is taken where little is used.
+//! Low limits of system resources cause a clear refusal before anything starts, without a panic or
+//! a signal. And a small load takes few resources.
 
 mod common;
 
@@ -12,7 +12,7 @@ use common::{Place, assert_has, code, stderr};
 
 const SHORT: [&str; 4] = ["--duration", "200ms", "--warm-up", "0"];
 
-/// Runs fathom after a line of the shell that limits it.
+/// Runs fathom after a shell command that limits it.
 fn after(place: &Place, limit: &str, args: &[&str]) -> Output {
     let line = format!("{limit}; exec timeout 300 \"$@\"");
     let mut command = Command::new("bash");
@@ -20,7 +20,7 @@ fn after(place: &Place, limit: &str, args: &[&str]) -> Output {
     command.current_dir(place.path()).stdin(Stdio::null()).output().unwrap()
 }
 
-/// It ended by itself, refused it for a reason that it names, and left nothing.
+/// Checks that fathom ended by itself, refused for the reason in `parts`, and left no files.
 fn assert_refused(output: &Output, parts: &[&str]) {
     let told = stderr(output);
     assert!(output.status.signal().is_none(), "{:?}: {told}", output.status);
@@ -34,7 +34,7 @@ fn few_files_threads_or_memory_are_a_refusal_that_names_the_limit() {
     let place = Place::new();
     place.prepared("data", 8);
     let before = place.names();
-    // Below four not even the program's own libraries can be opened.
+    // With fewer than four files, not even the program's libraries can be opened.
     for files in 4..16 {
         let output = after(&place, &format!("ulimit -n {files}"), &["run", "data", "--out", "r"]);
         assert_refused(&output, &["ulimit -n"]);
@@ -73,9 +73,9 @@ fn a_user_without_a_thread_is_refused() {
     let place = Place::in_memory();
     let open = Command::new("chmod").arg("777").arg(place.path()).status().unwrap();
     assert!(open.success());
-    // A user of whom nothing else runs. The program is copied to where that user may read it, by
-    // another process: a file that this one has open for writing could not be executed, should
-    // another test fork just then.
+    // A user with no other processes. Another process copies the program to a folder that this user
+    // can read. A file that this process has open for writing could not be executed if another test
+    // forked at that moment.
     let copied = Command::new("cp")
         .arg(env!("CARGO_BIN_EXE_fathom"))
         .arg(place.join("fathom"))
@@ -98,7 +98,7 @@ fn a_user_without_a_thread_is_refused() {
     }
 }
 
-/// A control group that is removed at the end.
+/// A control group. Dropping it removes it.
 struct Group(String);
 
 impl Drop for Group {
@@ -150,7 +150,7 @@ fn without_proc_the_memory_is_asked_of_the_kernel_and_never_zero() {
     assert!(common::read(&place.join("r")).header.host.unwrap().memory.0 > 0);
 }
 
-/// The most memory that it had, in KiB, and its exit code.
+/// Its peak memory in KiB and its exit code.
 fn peak_of(place: &Place, args: &[&str]) -> (u64, Option<i32>) {
     let mut command = place.command(args);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -181,7 +181,7 @@ fn memory_is_in_proportion_to_what_is_used_and_not_to_what_is_named() {
     args.extend(many.iter().map(String::as_str));
     let load = ["--buffered", "--workers", "4/total", "--rate", "2000", "--out", "r500"];
     args.extend(load.iter().chain(&SHORT));
-    // It took 2.8 GB and 11 GB; 38 MB and 72 MB are enough.
+    // It once took 2.8 GB and 11 GB. 38 MB and 72 MB are enough.
     let (kib, code) = peak_of(&place, &args);
     assert!([Some(0), Some(4)].contains(&code), "{code:?}");
     assert!(kib < 128 << 10, "500 targets took {kib} KiB");

@@ -1,6 +1,6 @@
-//! Machines that do not let the load generator run, made for real: a process that is stopped or frozen
-//! while it measures, hogs on its worker's CPU, a rank below the usual. What has to be found is certain
-//! however busy the machine is.
+//! Makes real machines that do not let the load generator run: a process that is stopped or frozen
+//! while it measures, busy loops on its worker's CPU, and a low rank. The expected findings do not
+//! depend on how busy the machine is.
 
 mod common;
 
@@ -12,9 +12,9 @@ use std::time::Duration;
 use common::{Place, Running};
 use fathom_report::document::{Counters, Document, PauseKind, Severity};
 
-/// How long it is kept from running; less than the window by far.
+/// The time for which it is kept from running: far less than the window.
 const STOPPED: Duration = Duration::from_millis(1500);
-/// The least of it that has to be told: the watch may have had a nap of 50 ms before it.
+/// The minimum that must be reported. The watch may have slept for 50 ms before the stop.
 const TOLD_NS: u64 = 1_400_000_000;
 
 fn codes(document: &Document) -> Vec<(&str, Severity)> {
@@ -41,7 +41,7 @@ fn measuring(place: &Place) -> Running {
     let watches = |task: &Path| {
         std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "fathom-watch")
     };
-    // It is there as long as the window is open.
+    // The watch exists as long as the window is open.
     loop {
         let all = std::fs::read_dir(&tasks).unwrap().flatten();
         if all.map(|task| task.path()).any(|task| watches(&task)) {
@@ -52,7 +52,7 @@ fn measuring(place: &Place) -> Running {
     }
 }
 
-/// Stopped, and nothing else, for as long as it was.
+/// Checks that the run was stopped for its time, and that nothing else is reported.
 #[track_caller]
 fn was_stopped(place: &Place, running: Running) {
     let (_, said, told) = running.end();
@@ -76,10 +76,10 @@ fn a_process_that_is_stopped_while_it_measures_is_told_with_when_and_how_long() 
     was_stopped(&place, running);
 }
 
-/// A group of the freezer that vanishes with the test.
+/// A freezer group. Dropping it removes it.
 struct Freezer {
     group: PathBuf,
-    /// Where it is frozen, and the words for it.
+    /// The file that freezes it, and the values to write to it.
     state: PathBuf,
     words: [&'static str; 2],
 }
@@ -101,7 +101,7 @@ impl Freezer {
 impl Drop for Freezer {
     fn drop(&mut self) {
         let _ = std::fs::write(&self.state, self.words[1]);
-        // Empty when the process in it has ended.
+        // The group is empty after the process in it has ended.
         let _ = std::fs::remove_dir(&self.group);
     }
 }
@@ -121,7 +121,7 @@ fn a_process_that_a_freezer_stops_is_told_too() {
     was_stopped(&place, running);
 }
 
-/// Who traces a process stops its threads as he likes.
+/// A tracer can stop the threads of a process as it likes.
 #[test]
 fn a_process_that_is_traced_names_its_tracer() {
     let place = Place::in_memory();
@@ -141,7 +141,7 @@ fn a_process_that_is_traced_names_its_tracer() {
     assert!(tracer.starts_with("strace ("), "{tracer}");
 }
 
-/// Two programs that never sleep, on one CPU, until they are dropped.
+/// Two programs that never sleep, on one CPU. Dropping them ends them.
 struct Hogs([Child; 2]);
 
 impl Hogs {
@@ -171,7 +171,7 @@ fn first_cpu() -> String {
     line.trim().split(digits).next().unwrap().to_owned()
 }
 
-/// The worker could use all of its CPU, and two others want it as much: it gets a third.
+/// The worker could use all of its CPU. Two other programs want the same, so it gets a third.
 #[test]
 fn a_worker_that_shares_its_cpu_with_hogs_is_told_of_them() {
     if std::fs::read_to_string("/proc/self/schedstat").is_ok_and(|text| text.starts_with("0 0 0")) {
@@ -207,7 +207,7 @@ fn a_low_rank_is_told_before_and_after() {
     let load = ["data", "--buffered", "--backend", "sync", "--warm-up", "0", "-d", "1s"];
     let plan = ranked(&[&["plan"][..], &load].concat());
     let said = common::stdout(&plan).split_whitespace().collect::<Vec<_>>().join(" ");
-    // The test itself may have been started so.
+    // The test itself may have been started with these values.
     common::assert_has(&said, &["its nice value is ", "the priority of its I/Os (ionice) is idle"]);
     ranked(&[&["run"][..], &load, &["--out", "r.jsonl"]].concat());
     let document = common::read(&place.join("r.jsonl"));

@@ -1,4 +1,4 @@
-//! `fathom map` on simulated devices, in virtual time.
+//! Runs `fathom map` on simulated devices, in virtual time.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Place, assert_has, code, stderr, stdout};
 use fathom_core::measure::Upkeep;
 use fathom_report::document::{CellKind, Document, Found, MapFound, Role};
 
-/// One server whose service times are exponential: 1000 I/Os per second, reads and writes alike.
+/// One server with exponential service times: 1000 I/Os per second, for reads and writes alike.
 const QUEUE: &str = "sim:queue,servers=1,service-time=1ms,distribution=exponential";
 
 fn found(document: &Document) -> &MapFound {
@@ -37,7 +37,8 @@ fn an_exhaustive_map_of_a_queue_agrees_with_theory() {
         match load {
             load if load > 1.01 => assert_eq!(cell.kind, CellKind::Overloaded, "{cell:?}"),
             load if load < 0.8 && cell.write == 0 && cell.read > 0 => {
-                // M/M/1: the median is ln 2 times the service time over what is left.
+                // M/M/1: the median is ln 2 times the service time divided by the free share of the
+                // server.
                 let median = cell.response_time_ns[0].unwrap().value;
                 let theory = 2f64.ln() * 1e6 / (1.0 - load);
                 assert!((median / theory - 1.0).abs() < 0.15, "{cell:?}: {theory}");
@@ -96,14 +97,14 @@ fn what_a_map_writes_at_most_follows_from_the_end_of_its_write_axis() {
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         stdout(&output)
     };
-    // Of 6 s each: three cells with half the load and three with all of it, and three once more.
+    // Each takes 6 s: three cells with half the load, three with all of it, and three once more.
     let six = ["--exhaustive", "--cell-time", "5s", "--cell-time-max", "5s", "--ramp", "1s"];
     let text = planned(&[&six[..], &["--write-max", "100MB/s"]].concat());
     assert_has(&text, &["OVERWRITES data: writes at most 4.19 GiB, 67.06 times what"]);
     assert_has(&planned(&six), &["OVERWRITES data: writes at most about", "reckoned at"]);
 }
 
-/// The stored cells of a device: where they lie, whether they were carried, and the median.
+/// The stored cells of a device: their places, whether they were carried, and their medians.
 fn stored(file: &std::path::Path) -> Vec<(usize, usize, [f64; 2], bool, f64)> {
     let text = std::fs::read_to_string(file).unwrap();
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -160,8 +161,8 @@ fn a_device_that_is_a_stored_map_is_mapped_as_what_it_is() {
     assert!(measured <= 2 * 21 + 58, "{measured} measurements");
 }
 
-/// A file of holes: without a prefill each cell reads what was never written, with one none does, and
-/// neither is that said before the start.
+/// A file that is a hole. Without a prefill, each cell reads data that was never written. With one,
+/// no cell does, and the warning does not appear before the start.
 #[test]
 fn a_prefill_writes_what_the_map_then_reads() {
     let place = Place::new();
@@ -181,7 +182,7 @@ fn a_prefill_writes_what_the_map_then_reads() {
         let after = text.split_once("writes at most ").unwrap().1;
         after.split(',').next().unwrap().to_owned()
     };
-    // What the cells write, of 1 MB/s each, is below 7 MB.
+    // The cells write less than 7 MB, at 1 MB/s each.
     let mib = |text: &str| written(text).trim_end_matches(" MiB").parse::<f64>().unwrap();
     let more = mib(&planned) - mib(&plan(&[]));
     assert!((more - 32.0).abs() < 0.1, "{planned}");
@@ -203,7 +204,7 @@ fn a_prefill_writes_what_the_map_then_reads() {
     assert_has(&stderr(&output), &["--prefill", "new at each point", "drop it"]);
 }
 
-/// Trims go over what their cell has written, and never over what is read.
+/// Trims cover what their cell has written, and never what is read.
 #[test]
 fn trims_beside_the_writes_leave_alone_what_is_read() {
     let place = Place::in_memory();

@@ -1,4 +1,4 @@
-//! What a user finds after a run: the results, their names, what was printed where, and exit codes.
+//! Tests what a user finds after a run: the results, their names, the outputs, and exit codes.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn quick_in_a_folder_leaves_its_results_and_no_scratch_file() {
     let (said, told) = (stdout(&output), stderr(&output));
     assert!([0, 4].contains(&code(&output)), "{told}");
     assert_has(&said, &["sequential read 1 MiB", "random 70/30", "p99.9", "seed 7", ".html"]);
-    // Only "." was typed, or not even that.
+    // The user typed only ".", or not even that.
     let folder = place.path().canonicalize().unwrap();
     assert!(said.contains(&format!("Storage portrait: {}", folder.display())), "{said}");
     assert_has(&told, &["writing the scratch file", "step 1/6", "step 6/6"]);
@@ -148,7 +148,7 @@ fn an_open_loop_on_two_files_reports_both_targets() {
     let trial = &document.trials[0];
     assert!(trial.is_open());
     assert_eq!(document.header.targets.len(), 2);
-    // 200/s over 600 ms, whatever the device does.
+    // 200/s for 600 ms, whatever the device does.
     assert_eq!(trial.ledger().due, 120);
     assert!(std::fs::read_to_string(place.join("r.html")).unwrap().contains("<html"));
     assert!(std::fs::read_to_string(place.join("r.csv")).unwrap().lines().count() > 1);
@@ -192,7 +192,7 @@ fn a_full_stdout_is_told_and_has_an_exit_code() {
 #[test]
 fn a_stdout_that_becomes_full_costs_no_trial() {
     let Some(mount) = Mount::tmpfs(1) else { return };
-    // Two pages are left: room for the header, and not for a trial.
+    // Two pages are left: room for the header but not for a trial.
     std::fs::write(mount.path().join("ballast"), vec![7; (1 << 20) - 8192]).unwrap();
     let place = Place::new();
     let quick = ["quick", "sim:ssd", "-d", "1s", "--json", "--out", "r.jsonl"];
@@ -302,7 +302,8 @@ fn a_full_disk_is_told_and_leaves_no_scratch_file() {
     let Some(mount) = Mount::tmpfs(80) else { return };
     let ballast = std::fs::File::create(mount.path().join("ballast")).unwrap();
     drop(ballast);
-    // All but the marker's MiB: the result file has no room left when its header is due.
+    // Everything but the MiB of the marker: there is no room left for the header of the result
+    // file.
     let all = ["quick", "--size", "79m", "--duration", "200ms", "--warm-up", "0"];
     let output = fathom_in(mount.path(), &all).output().unwrap();
     assert_eq!(code(&output), 5, "{}", stderr(&output));
@@ -484,13 +485,13 @@ fn what_a_probe_told_is_held_against_every_step_and_kept_with_the_target() {
         assert_eq!(result.matches("\"data-reduction\"").count(), findings);
         assert_eq!(result.matches("\"reduction\":{\"passes\":6").count(), 1);
     }
-    // Zeros to who skips them are no figures of anything, in a search as well.
+    // Figures of zeros on a device that skips zeros mean nothing, in a search as well.
     let words = ["peak", "sim:ssd,skips-zeros=90%", "--read-share", "0", "--payload", "zeros"];
     let times = ["-d", "200ms", "--warm-up", "0", "--official", "200ms", "--up-to", "4"];
     let output = place.run(&[&words[..], &times[..], &["--out", "peak.jsonl"]].concat());
     assert_eq!(code(&output), 4, "{}", stderr(&output));
     assert_has(&stdout(&output), &["skips zeros, by a probe"]);
-    // Without an official run, or where it is not wanted, nothing but the search is written.
+    // Without an official run, or with `--no-probe`, only the search writes.
     for (more, probes) in
         [(&[][..], true), (&["--official", "none"], false), (&["--no-probe"], false)]
     {
@@ -549,7 +550,8 @@ fn help_has_five_examples_and_the_exit_codes() {
 #[test]
 fn a_disk_that_fills_up_during_a_run_keeps_the_lines_that_fit() {
     let Some(mount) = Mount::tmpfs(1) else { return };
-    // Two pages are left: room for the header, and not for a trial. Nobody needs a file without one.
+    // Two pages are left: room for the header but not for a trial. A file without a trial is of no
+    // use.
     std::fs::write(mount.path().join("ballast"), vec![7; (1 << 20) - 8192]).unwrap();
     let run = ["run", "sim:ssd", "-d", "10s", "--out", "r.jsonl"];
     let output = fathom_in(mount.path(), &run).env("TMPDIR", mount.path()).output().unwrap();
@@ -558,7 +560,7 @@ fn a_disk_that_fills_up_during_a_run_keeps_the_lines_that_fit() {
     assert_has(&stdout(&output), &["IOPS", "no file takes what was measured"]);
     assert_eq!(names(mount.path()), ["ballast"]);
 
-    // Seven pages: room for the sequential steps, and not for all others.
+    // Seven pages: room for the sequential steps but not for all others.
     std::fs::write(mount.path().join("ballast"), vec![7; (1 << 20) - 7 * 4096]).unwrap();
     let quick = ["quick", "sim:ssd", "-d", "1s", "--seed", "1", "--out", "r.jsonl"];
     let other = Place::new();
@@ -581,7 +583,7 @@ fn a_folder_that_cannot_be_written_to_is_refused_before_anything_is_announced() 
     let folder = place.join("locked");
     std::fs::create_dir(&folder).unwrap();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
-    // Root may write anywhere, unless it gives up what makes it root.
+    // Root may write anywhere, unless it gives up its capabilities.
     let plain = place.command(&["quick", "locked"]);
     let mut command = std::process::Command::new("setpriv");
     command.args(["--inh-caps=-all", "--bounding-set=-all"]).arg(plain.get_program());
@@ -627,8 +629,8 @@ fn only_files_and_pipes_are_read_as_results() {
     assert_eq!(stdout(&piped), stdout(&shown));
 }
 
-/// Nothing is read or written, so that nothing is said of reads and writes, and an experiment, which
-/// compares them, has nothing to compare.
+/// There are no reads or writes, so nothing is reported about them. An experiment compares them, so
+/// it has nothing to compare.
 #[test]
 fn trims_alone_are_a_run_of_their_own() {
     let place = Place::in_memory();
@@ -649,7 +651,7 @@ fn trims_alone_are_a_run_of_their_own() {
     assert!(codes().all(|code| code != "trimmed-reads"), "{:?}", codes().collect::<Vec<_>>());
     let held = std::fs::metadata(place.join("data")).unwrap();
     assert_eq!(held.blocks(), 0, "all of it is a hole");
-    // With more in flight than a worker's CPU explains there is still nothing to compare.
+    // With more in flight than the CPU of a worker explains, there is still nothing to compare.
     let deep = ["run", "data", "--overwrite", "--trim-share", "100%", "--duration", "200ms"];
     let output = place.run(&deep);
     assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
@@ -658,7 +660,7 @@ fn trims_alone_are_a_run_of_their_own() {
     assert_has(&stderr(&output), &["--trim-share 100%", "compares reads and writes"]);
 }
 
-/// The fields of a line of a table.
+/// The fields of a line of a table. They may be quoted.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut quoted = false;
@@ -672,8 +674,8 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-/// Each direction's intervals, and their sums, are what the trials say in all; names have commas in
-/// them and stay one field.
+/// The intervals of each direction and their sums equal the totals of the trials. Names contain
+/// commas and remain one field.
 #[test]
 fn the_series_is_a_table_whose_rows_add_up_to_the_figures() {
     let place = Place::new();
@@ -707,7 +709,7 @@ fn the_series_is_a_table_whose_rows_add_up_to_the_figures() {
         let is_of_one = |row: &&Vec<String>| row[at("direction")] != "total";
         assert!(rows.iter().filter(is_of_one).all(|row| row[at("failed")].is_empty()));
     }
-    // The same from the result file alone, and not over what is there.
+    // The same output from the result file alone. It does not overwrite an existing file.
     let result = place.names().into_iter().find(|name| name.ends_with(".jsonl")).unwrap();
     let output = place.run(&["report", &result, "--csv-series", "again.csv"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
@@ -726,7 +728,7 @@ fn the_series_is_a_table_whose_rows_add_up_to_the_figures() {
     assert!(rows[1][at("point")].ends_with(", queue depth 32"), "{table}");
 }
 
-/// Virtual time says nothing of how long one waits.
+/// Virtual time does not show how long the user waits.
 #[test]
 fn a_long_simulated_run_says_before_it_starts_how_long_it_takes_in_real_time() {
     let place = Place::in_memory();
@@ -735,11 +737,11 @@ fn a_long_simulated_run_says_before_it_starts_how_long_it_takes_in_real_time() {
     let said = stdout(&output);
     let (forecast, result) = (said.find("real     about "), said.find("result  a.jsonl"));
     assert!(forecast.is_some() && forecast < result, "{said}");
-    // Nothing of what was looked at is in the result.
+    // The result does not contain the trials of the forecast.
     assert_eq!(place.result().trials.len(), 1);
     let output = place.run(&["run", "sim:hdd", "-d", "10s", "--out", "b.jsonl"]);
     assert!(!stdout(&output).contains("real     about"), "{}", stdout(&output));
-    // Hours of work: this shows a plan, and does not do it.
+    // This would be hours of work. It shows a plan and runs nothing.
     let axis = ["sweep", "sim:ssd", "--axis", "queue-depth=1,32", "-d", "200h", "--plan"];
     let output = place.run(&axis);
     assert_eq!(code(&output), 0, "{}", stderr(&output));

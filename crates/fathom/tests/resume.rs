@@ -1,4 +1,4 @@
-//! An experiment that was killed goes on from its result file, and ends as if nothing had happened.
+//! A killed experiment continues from its result file, and ends as if it had never been killed.
 
 mod common;
 
@@ -56,7 +56,7 @@ fn whatever_a_kill_leaves_of_a_search_is_gone_on_with_to_the_same_end() {
     goes_on_to_the_same_end("peak", &[&peak[..], &objective].concat());
 }
 
-/// What the probe has told is in every finding, with its figures, and it is not made again.
+/// The probe's result is in every finding, with its figures. The probe is not repeated.
 #[test]
 fn a_search_that_was_killed_keeps_what_its_probe_has_told() {
     let device = "sim:ssd,compresses=90%,noise-between=3%";
@@ -75,7 +75,8 @@ fn whatever_a_kill_leaves_of_rounds_is_gone_on_with_to_the_same_end() {
     goes_on_to_the_same_end("workload", &[&sustain[..], &words].concat());
 }
 
-/// It decides by the lag of a cell whether the target carries it, and by half-widths when it ends.
+/// A map decides by the lag of a cell whether the target carries it, and by half-widths when it
+/// ends.
 #[test]
 fn a_map_that_was_killed_decides_as_if_it_had_not_been() {
     let words = "map sim:queue,servers=1,service-time=1ms,distribution=exponential --grid 4x4 \
@@ -92,12 +93,13 @@ fn a_map_that_was_killed_decides_as_if_it_had_not_been() {
     assert!(lags.max() > Some(100_000_000));
 }
 
-/// Runs it, then cuts its result off at any length, and each time it is to come to the same.
+/// Runs an experiment, then cuts its result at various lengths. Each time, resuming has to give the
+/// same end.
 fn goes_on_to_the_same_end(name: &str, words: &[&str]) {
     killed_and_resumed(name, words, 1);
 }
 
-/// The same for every so many of the lengths.
+/// The same for every `every`-th of the lengths.
 fn killed_and_resumed(name: &str, words: &[&str], every: usize) -> Document {
     let place = Place::new();
     let output = place.command(words).output().unwrap();
@@ -107,12 +109,12 @@ fn killed_and_resumed(name: &str, words: &[&str], every: usize) -> Document {
     let expected = read(&whole);
     assert!(expected.trials.len() > 5, "{}", stdout(&output));
     let header = whole.iter().position(|&byte| byte == b'\n').unwrap();
-    // A kill leaves a beginning of the file: up to a line's end, and up to anywhere else. After a
-    // crash of the machine zeros may follow.
+    // A kill leaves the beginning of the file: up to the end of a line, or up to any other place.
+    // After a crash of the machine, zeros may follow.
     let ends = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
     let mut lengths: Vec<usize> = ends.flat_map(|at| [at, at + 1, at + 2]).collect();
     lengths.extend((header + 1..whole.len()).step_by(whole.len() / 17));
-    // All but the conclusion's own end, after which nothing is left to do.
+    // Every length except the end of the conclusion, after which nothing is left to do.
     lengths.retain(|&length| header < length && length < whole.len() - 1);
     for (number, length) in lengths.into_iter().step_by(every).enumerate() {
         let mut left = whole[..length].to_vec();
@@ -171,7 +173,7 @@ fn what_cannot_go_on_is_refused_with_the_reason() {
         fs::write(&path, begun.replacen(old, new, 1)).unwrap();
         refused(expected);
     }
-    // A trial that is not the one that the seed leads to.
+    // A trial that differs from the one that the seed gives.
     let mut other = begun.clone();
     other.push_str(lines[3]);
     fs::write(&path, other + "\n").unwrap();
@@ -196,7 +198,7 @@ fn a_sweep_that_writes_needs_a_yes_where_nobody_can_be_asked() {
     let output = sweep(&["--plan"]).unwrap();
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_has(&stdout(&output), &["OVERWRITES data: writes at most", "nothing started"]);
-    // What there is to consent to is seen before one has consented.
+    // The consent needed is shown before it is given.
     let words: Vec<&str> = words.into_iter().filter(|word| *word != "--overwrite").collect();
     for (more, shown) in [(&["--plan"][..], true), (&[], false)] {
         let output = place.command(&[&words[..], &rest, more].concat()).output().unwrap();
@@ -245,7 +247,7 @@ fn consent_and_the_places_of_reports_are_taken_from_nobodys_file() {
     assert_has(&stdout(&output), &[&format!("OVERWRITES {}: writes at most", data_path.display())]);
     assert_eq!(fs::read_to_string(&path).unwrap(), begun, "a refusal changes nothing");
     assert!(fs::read(place.path().join("data")).unwrap() == data);
-    // Another file of the name is another target, even where it has the number of the first.
+    // Another file with the same name is another target, even if its inode number is the same.
     fs::rename(place.path().join("data"), place.path().join("kept")).unwrap();
     fs::copy(place.path().join("kept"), place.path().join("data")).unwrap();
     let output = resume(&["--overwrite"]).unwrap();
@@ -266,7 +268,7 @@ fn a_result_that_another_process_writes_is_refused_before_it_is_read() {
     let path = place.path().join("r.jsonl");
     let held = fs::File::open(&path).unwrap();
     held.lock().unwrap();
-    // What is in it is not looked at: it would be another thing a moment later.
+    // The content of the file is not checked: it may change a moment later.
     fs::write(&path, "torn").unwrap();
     let output = place.command(&["resume", "r.jsonl"]).output().unwrap();
     assert_eq!(code(&output), 5);

@@ -1,5 +1,5 @@
-//! `fathom peak` and `fathom sustain` from their command lines to their conclusions, on simulated
-//! devices whose answers follow from their parameters.
+//! Runs `fathom peak` and `fathom sustain` from their command lines to their conclusions, on
+//! simulated devices whose answers follow from their parameters.
 
 mod common;
 
@@ -31,8 +31,8 @@ fn a_queue_of_eight_servers_saturates_at_eight() {
 #[test]
 fn the_number_of_workers_is_searched_for_as_the_depth_is() {
     let place = Place::new();
-    // The published curve of 12.8 MB: 2 writers reach 96 % of what 8 do, and more of the level of all
-    // settings that cannot be told from the best.
+    // The published curve of 12.8 MB: 2 writers reach 96 % of what 8 do. They reach a larger share
+    // of the level of all settings that cannot be distinguished from the best.
     let device = "sim:table,points=1:565MB/s+2:897MB/s+8:937MB/s+32:888MB/s+256:840MB/s";
     let load = ["--read-share=0%", "-b", "12800000", "--official=none", "--seed", "1"];
     let output = place.run(&[&["peak", device, "--vary", "workers"][..], &load].concat());
@@ -43,7 +43,7 @@ fn the_number_of_workers_is_searched_for_as_the_depth_is() {
     assert_eq!(found.measure, "bandwidth");
     let said = "2 writers saturate this target (97 % of the best, ";
     assert!(stdout(&output).contains(said), "{}", stdout(&output));
-    // What is clearly worse is not probed to its end, and what is best is.
+    // A setting that is clearly worse is not probed to its end; the best one is.
     let is_cut = |workers: f64| {
         let of = document
             .trials
@@ -57,7 +57,7 @@ fn the_number_of_workers_is_searched_for_as_the_depth_is() {
 #[test]
 fn what_is_clearly_worse_than_the_best_is_cut_off() {
     let place = Place::new();
-    // From 4 in flight on, each more costs.
+    // From 4 in flight on, each additional I/O costs bandwidth.
     let device = "sim:table,points=1:400MB/s+4:900MB/s+16:400MB/s+64:200MB/s";
     let words = ["peak", device, "-b", "64k", "--official=none", "--seed", "1"];
     let output = place.run(&words);
@@ -72,7 +72,7 @@ fn what_is_clearly_worse_than_the_best_is_cut_off() {
     });
     for (depth, window, cut) in windows {
         let expected = if depth > 4.0 { (1_300_000_000, true) } else { (5_000_000_000, false) };
-        // The first probes have nothing to be compared with.
+        // The first probes have no others to compare with.
         let is_first = depth <= 4.0;
         assert!(is_first || (window, cut) == expected, "{depth}: {window} {cut}");
         assert!(depth != 4.0 || !cut);
@@ -125,7 +125,7 @@ fn what_ends_when_so_much_is_written_is_not_said_to_write_for_all_the_time_it_ha
     let test = ["--test", "write-saturation", "--overwrite", "--plan"];
     let output = place.run(&[&["sustain", file][..], &test].concat());
     let shown = stdout(&output) + &stderr(&output);
-    // Six hours of any disk are terabytes; 16 MiB and a round of a minute are not.
+    // Six hours of writes on any disk are terabytes. 16 MiB and a round of a minute are not.
     let line = shown.lines().find(|line| line.contains("writes at most about ")).unwrap();
     assert!(line.contains(" GiB, ") && shown.contains("until 16 MiB are written"), "{shown}");
 }
@@ -205,10 +205,10 @@ fn the_forecast_of_a_sweep_holds_what_may_be_measured_again() {
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         stdout(&output)
     };
-    // Points of a curve may be measured twice more: three of one trial are nine of 10 MiB.
+    // Each point of a curve may be measured twice more: three trials become nine of 10 MiB.
     let curve = plan("queue-depth=1,2,4");
     assert!(curve.contains("writes at most 90 MiB"), "{curve}");
-    // Two values are no curve.
+    // Two values do not make a curve.
     let flat = plan("queue-depth=1,2");
     assert!(flat.contains("writes 20 MiB"), "{flat}");
 }

@@ -1,5 +1,5 @@
-//! `fathom study` on the simulated devices of the studies, in virtual time: each preset comes to what
-//! was published.
+//! Runs `fathom study` on the simulated devices of the studies, in virtual time. Each preset
+//! reaches the published result.
 
 mod common;
 
@@ -11,7 +11,7 @@ use fathom_core::measure::Direction;
 use fathom_core::spec::Stream;
 use fathom_report::document::{Document, Ended, Role, Trial, Verdict};
 
-/// Published figures, from a table with a line of names.
+/// Published figures, from a table with a header line.
 fn published(name: &str) -> Vec<BTreeMap<String, String>> {
     let path = format!("{}/../../tests/data/studies/{name}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
@@ -28,7 +28,7 @@ fn labels(trial: &Trial) -> Vec<&str> {
     trial.place.coordinates.iter().map(|one| one.label.as_str()).collect()
 }
 
-/// Bytes per second of all trials at a place.
+/// Bytes per second over all trials at a place.
 fn bandwidth(document: &Document, place: &[&str]) -> f64 {
     let trials = document.trials.iter().filter(|trial| labels(trial) == place);
     let (bytes, seconds) = trials.fold((0.0, 0.0), |(bytes, seconds), trial| {
@@ -61,7 +61,7 @@ const WRITE_CONCURRENCY: [&str; 9] = [
 fn write_concurrency_comes_to_the_published_conclusion() {
     let place = Place::new();
     let output = place.run(&WRITE_CONCURRENCY);
-    // Zeros are void, and the exit code says so.
+    // Zeros make the trials void, and the exit code shows it.
     assert_eq!(code(&output), 4, "{}", stderr(&output));
     let document = place.result();
     // 3 block sizes by 9 concurrencies, random data three times and zeros once.
@@ -85,7 +85,7 @@ fn write_concurrency_comes_to_the_published_conclusion() {
         let payload = if row["payload"] == "zero" { "zeros" } else { "random" };
         let here = bandwidth(&document, &[payload, block, row["concurrency"].as_str()]) / 1e6;
         let there: f64 = row["published_mib_per_s"].parse().unwrap();
-        // Published repeats of one point differ by as much.
+        // Published repeats of one point have the same spread.
         assert!((here / there - 1.0).abs() < 0.06, "{row:?}: {here}");
     }
 }
@@ -99,7 +99,8 @@ fn write_concurrency_by_threads_names_them_and_says_what_it_cannot_tell_without_
     let said = conclusion(&document);
     let curve = said.lines().find(|line| line.starts_with("256k blocks: ")).unwrap();
     assert_has(curve, &["8 writers"]);
-    // The highest published figures at up to 8: 937, 824 and 702 MB/s, and little is written here.
+    // The highest published figures at up to 8 writers are 937, 824 and 702 MB/s. Little is written
+    // here.
     assert_has(
         &said,
         &[
@@ -109,7 +110,7 @@ fn write_concurrency_by_threads_names_them_and_says_what_it_cannot_tell_without_
             "Whether the target compresses is unknown: only random data was written.",
         ],
     );
-    // As many lines as trials, in their order, and each names the workers.
+    // There is one line per trial, in their order, and each line names the workers.
     let lines: Vec<&str> = text.lines().filter(|line| line.contains("completed a write")).collect();
     assert_eq!(lines.len(), document.trials.len(), "{text}");
     for (nth, (line, trial)) in lines.iter().zip(&document.trials).enumerate() {
@@ -118,7 +119,7 @@ fn write_concurrency_by_threads_names_them_and_says_what_it_cannot_tell_without_
         let place = format!("- {}: {payload}, {block}, {each}, {workers} worker{s}: ", nth + 1);
         assert!(line.starts_with(&place), "{line} for {place}");
     }
-    // With several I/Os of each thread in flight, a curve for each number of threads.
+    // With several I/Os in flight per thread, there is one curve for each number of threads.
     let depths = ["--axis", "queue-depth=1/worker,8/worker,16/worker"];
     let blocks = ["--axis", "block-size=64k,192k"];
     let own = [&own[..2], &["--axis", "workers=2,4"], &depths, &blocks, &RANDOM].concat();
@@ -147,8 +148,8 @@ fn what_is_faster_than_it_can_be_is_doubted_with_the_figures() {
     assert_eq!(at(&["random", "12.8MB", "1"]).1, [""; 0]);
     let (verdict, codes) = at(&["random", "12.8MB", "8"]);
     assert_eq!((verdict, codes), (Verdict::Suspect, Vec::from(["faster-than-rated"])));
-    // Each run with zeros stands beside one with random data at the same settings. They are void from
-    // the first on at which all pairs so far leave no doubt.
+    // Each run with zeros is next to one with random data at the same settings. They are void from
+    // the first one at which all pairs so far leave no doubt.
     let is_zeros = |trial: &Trial| labels(trial)[0] == "zeros";
     let codes = |trial: &Trial| {
         trial.findings.iter().any(|finding| finding.code == "repeating-data-faster")
@@ -184,7 +185,7 @@ fn a_study_that_was_interrupted_goes_on_and_says_the_same() {
     assert_eq!(whole.trials.len(), resumed.trials.len());
 }
 
-/// A study of these targets, with these words after them.
+/// Runs a study of these targets, with more arguments.
 fn studied(name: &str, targets: &[&str], more: &[&str]) -> (Document, String) {
     let place = Place::new();
     let output = place.run(&[&["study", name][..], targets, more, &["--seed", "1"]].concat());
@@ -192,7 +193,7 @@ fn studied(name: &str, targets: &[&str], more: &[&str]) -> (Document, String) {
     (place.result(), stdout(&output))
 }
 
-/// In one line each, whatever the terminal folds.
+/// The text on one line, without the terminal's line breaks.
 fn unfolded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -208,7 +209,7 @@ fn multi_stream_comes_to_what_each_level_can_do() {
     let (document, text) = studied("multi-stream", &targets, &[&short[..], &depths].concat());
     assert_eq!(document.trials.len(), 6 * 2 * 2 * 2 * 3);
     let said = conclusion(&document);
-    // Bytes of 64 KiB are one chunk: reads use every disk; writes are what the level leaves.
+    // Blocks of 64 KiB are one chunk. Reads use every disk; writes use what the level leaves.
     let times = |target: &str, verb: &str| -> f64 {
         let sentence = said.lines().find(|line| line.starts_with(&format!("{target} ("))).unwrap();
         let after = sentence.split(verb).nth(1).unwrap();
@@ -251,7 +252,7 @@ fn multi_stream_tells_what_threads_with_one_request_each_do_to_disks_that_turn()
     let [disk, mirror] = targets;
     let one = line(format!("{disk}, reads with one request each: 1 worker 14"));
     assert_has(one, &["; 2 workers ", "; 4 workers ", "; the second worker costs 9"]);
-    // Two streams have a disk each, and the disk that they share alone seeks.
+    // On the mirror, two streams use a disk each. The single disk is shared by both, so it seeks.
     let two = line(format!("{mirror}, reads with one request each, in multiples of {disk}: 1 wor"));
     assert_has(two, &["MiB/s, 1.0 times", "; two reach 2.0 times what one does"]);
     let beside = line(format!("{mirror}, writes beside reads: 5"));
@@ -283,7 +284,7 @@ fn access_mix_comes_to_the_published_figures_and_order() {
     let targets = drives.map(|(_, word)| target(word));
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     let (document, text) = studied("access-mix", &targets, &[]);
-    // Three of each; what falls out of its curve is measured again.
+    // Three trials of each point. A point that falls out of its curve is measured again.
     let of_passes = document.trials.iter().filter(|trial| trial.place.repeat < 3).count();
     assert_eq!(of_passes, 4 * 2 * 4 * 3 * 3);
     let mixes = BTreeMap::from([
@@ -306,7 +307,7 @@ fn access_mix_comes_to_the_published_figures_and_order() {
             assert!((here / there - 1.0).abs() < 0.05, "{place:?}: {here} for {there}");
         }
     }
-    // What 5 % of jumps cost reads with 36 in flight, in percent, as published in words.
+    // The cost of 5 % of jumps for reads with 36 in flight, in percent, as published in words.
     for (word, there) in [("sas", 34.0), ("sata1", 48.0), ("sata2", 52.0), ("scsi", 0.0)] {
         let at = |mix: &str| bandwidth(&document, &[&target(word), "100%", mix, "3/disk"]);
         let here = 100.0 * (1.0 - at("mixed:5%") / at("sequential"));
@@ -325,7 +326,7 @@ fn access_mix_comes_to_the_published_figures_and_order() {
         &said,
         &["drive=sas, writes: sequential", "requests per disk gain ", "gain next to nothing"],
     );
-    // 333 of 540 MB/s; 121 MB/s to 62; and what was published of all four in words.
+    // 333 of 540 MB/s; 121 MB/s against 62; and the published statements about all four.
     let [sas, sata2] = ["sas", "sata2"].map(target);
     assert_has(
         &said,
@@ -342,7 +343,7 @@ fn access_mix_comes_to_the_published_figures_and_order() {
     assert_has(&unfolded(&text), &["pattern \\ queue-depth", "md array sim (sata2, 12 disks)"]);
 }
 
-/// Short windows, because each of its second has a quarter of a million I/Os.
+/// Windows are short, because each second has a quarter of a million I/Os.
 const SHORT: [&str; 6] = ["--warm-up", "100ms", "--duration", "500ms", "--official", "5s"];
 
 #[test]
@@ -351,25 +352,25 @@ fn best_practice_comes_to_the_published_iops_and_checks_itself() {
     let role = |role: Role| document.trials.iter().filter(move |one| one.place.role == role);
     let [official] = role(Role::Official).collect::<Vec<_>>()[..] else { panic!("{text}") };
     let iops = official.total(None).ios() as f64 / 5.0;
-    // The lowest depth with 95 % of the best: the published IOPS are the best.
+    // The lowest depth with 95 % of the best. The published IOPS are the best.
     assert!((0.94..1.01).contains(&(iops / 241_862.71)), "{iops}");
     let depths: Vec<f64> =
         role(Role::Probe).filter_map(|one| one.place.coordinates[0].value).collect();
-    // One step after the other, from one for each thread on.
+    // One step after the other, starting from one I/O per thread.
     let workers = official.workers.len() as f64;
     let times: Vec<f64> = depths.iter().map(|depth| depth / workers).collect();
     assert_eq!(times[..4], [1.0, 2.0, 3.0, 4.0], "{depths:?}");
     let said = conclusion(&document);
     let asked = ["As the guide asks: ", "200 GiB addressed, at least 40 GB; unique data."];
     assert_has(&said, &asked);
-    // What the guide has is five minutes, and so has the study unless another time is typed.
+    // The guide asks for five minutes. The study does that too, unless another time is typed.
     assert_has(&said, &["NOT as the guide asks: an official run of 5 s."]);
     let place = Place::new();
     let planned = place.run(&["study", "best-practice", "sim:study-best-practice", "--plan"]);
     assert_has(&stdout(&planned), &["then an official run of 5 min", "up to 40 of 10 s"]);
 }
 
-/// As many threads as CPUs that they are tied to, or as many as were asked for.
+/// As many threads as CPUs that they are bound to, or as requested.
 #[test]
 fn the_threads_of_best_practice_may_be_tied_to_cpus() {
     let place = Place::new();
@@ -396,7 +397,7 @@ fn the_threads_of_best_practice_may_be_tied_to_cpus() {
     assert_has(&said, &["of what is read none repeats"]);
     let guide = "a test file of 100 GB on each of 4 to 8 LUNs; here 1 target, 16 MiB in all";
     assert_has(&plan(&[]), &[guide]);
-    // What repeats itself is told with the checks.
+    // Data that repeats itself is reported with the checks.
     std::fs::write(place.join("zeros"), vec![0; 16 << 20]).unwrap();
     let again = ["study", "best-practice", "zeros", "--yes", "--out", "z.jsonl"];
     let output = place.run(&[&again[..], &["--read-share", "100%"], &short].concat());

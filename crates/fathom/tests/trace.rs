@@ -1,12 +1,12 @@
-//! `--trace`: the table of every I/O agrees with the result file, repeats with its seed where time is
-//! virtual, and stays readable whatever ends the run.
+//! `--trace`: the table of every I/O agrees with the result file, repeats with its seed in virtual
+//! time, and stays readable whatever ends the run.
 
 mod common;
 
 use common::{Mount, Place, Running, Table, assert_has, code, stderr, stdout};
 use fathom_report::document::Document;
 
-/// What the table holds is what the document counts.
+/// Checks that the table has the I/Os that the document counts.
 #[track_caller]
 fn assert_agree(document: &Document, table: &Table) {
     let ledger = document.trials.iter().map(|trial| trial.ledger());

@@ -1,5 +1,5 @@
-//! Where workers run, seen from outside while they do: the CPUs, priorities and pages that the kernel
-//! tells of, and what the result file keeps of them.
+//! Tests where workers run, from outside during the run: the CPUs, priorities and pages that the
+//! kernel reports, and the values in the result file.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use common::{Place, Running, assert_has, code, stderr, stdout};
 
-/// The CPUs that this process may run on, as the kernel lists them.
+/// The CPUs that this process may run on, in the kernel's list.
 fn cpus() -> Vec<u32> {
     listed(&field(Path::new("/proc/self/status"), "Cpus_allowed_list:"))
 }
@@ -28,12 +28,13 @@ fn field(path: &Path, name: &str) -> String {
     line.unwrap_or_default().trim().to_owned()
 }
 
-/// The workers of a process in their order: the name of each thread, its CPUs, the priority of its I/Os.
+/// The workers of a process in order: the name of each thread, its CPUs, and the priority of its
+/// I/Os.
 fn workers(process: u32) -> Vec<(String, Vec<u32>, String)> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let worker = |task: std::fs::DirEntry| {
         let name = std::fs::read_to_string(task.path().join("comm")).ok()?.trim().to_owned();
-        // The ring's own threads are not named so.
+        // The ring's own threads have other names.
         name.strip_prefix("fathom-")?.parse::<u32>().ok()?;
         let number = task.file_name().into_string().unwrap();
         let priority = Command::new("ionice").args(["-p", &number]).output().ok()?.stdout;
@@ -80,7 +81,7 @@ fn workers_of_each_stream_are_where_it_says_and_their_ios_have_its_priority() {
     assert!(settled(&seen), "{seen:?}\n{said}{told}");
     let on = |worker: usize| seen[worker].1.as_slice();
     assert_eq!([on(0), on(1), on(2)], [[first].as_slice(), &[first], &[last]]);
-    // Streams that name the same CPUs take them in turn.
+    // Streams that name the same CPUs use them in turn.
     assert_eq!((on(3).len(), on(4).len(), on(5)), (1, 1, all.as_slice()));
     assert!(all.len() == 1 || on(3) != on(4), "{seen:?}");
     let with_priority = |worker: usize| seen[worker].2.as_str();
@@ -111,7 +112,7 @@ fn plan_shows_where_workers_would_run() {
     assert_has(&stderr(&output), &["--cpus 4095", "the process may use CPU", "taskset"]);
 }
 
-/// As root they can be reserved; else it has to be an error that helps.
+/// As root the test reserves huge pages. Otherwise the error has to be helpful.
 #[test]
 fn buffers_are_in_large_pages_or_the_run_says_what_is_missing() {
     const RESERVED: &str = "/proc/sys/vm/nr_hugepages";

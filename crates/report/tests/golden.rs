@@ -1,5 +1,5 @@
-//! The stored documents, and what every renderer makes of them. `UPDATE_GOLDEN=1` rewrites what is
-//! stored (`cargo xtask golden`): whoever does so reads the difference.
+//! Compares the stored documents and the output of every renderer. `UPDATE_GOLDEN=1` rewrites the
+//! stored files (`cargo xtask golden`); read the difference after that.
 
 mod calibrations;
 mod samples;
@@ -16,7 +16,7 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
 }
 
-/// Compares with what is stored, or stores it.
+/// Compares with the stored file, or stores it.
 fn check(path: &Path, now: &[u8]) {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -41,7 +41,7 @@ fn check(path: &Path, now: &[u8]) {
     );
 }
 
-/// The samples of these names.
+/// The samples with these names.
 fn chosen<const N: usize>(names: [&'static str; N]) -> Vec<(&'static str, document::Document)> {
     let all = samples::all().into_iter().filter(|(name, _)| names.contains(name));
     let read = |(name, bytes): (&'static str, Vec<u8>)| (name, document::read(&bytes).unwrap());
@@ -52,7 +52,7 @@ fn chosen<const N: usize>(names: [&'static str; N]) -> Vec<(&'static str, docume
 
 #[test]
 fn documents_are_stored_as_they_are_written() {
-    // One for each kind of conclusion, those of odd ends, names and failures, and of open loops.
+    // One for each kind of conclusion, and those with odd ends, odd names, failures and open loops.
     let stored = [
         "empty",
         "quick",
@@ -72,7 +72,7 @@ fn documents_are_stored_as_they_are_written() {
     }
 }
 
-/// Compares what the terminal shows of a document.
+/// Compares the terminal's output for a document.
 fn check_terminal(name: &str, document: &document::Document, level: Level, width: usize) {
     let style = Style { width, ..Style::default() };
     let text = terminal::document(document, level, &style);
@@ -120,7 +120,7 @@ fn documents_become_tables() {
     }
 }
 
-/// What stands between two pieces of a text.
+/// The text between two pieces of a text.
 fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
     let (_, rest) = text.split_once(start).unwrap();
     rest.split_once(end).unwrap().0
@@ -138,7 +138,7 @@ fn documents_become_pages() {
     }
 }
 
-/// The first of many values, and how many there are.
+/// Replaces a long list by its first values and their number.
 fn shortened(value: &mut serde_json::Value) {
     use serde_json::Value;
     match value {
@@ -162,7 +162,7 @@ fn charts_are_drawn_for_the_browser() {
         let page = html::document_without_library(&document);
         let mut figures: serde_json::Value =
             serde_json::from_str(between(&page, FIGURES, "</script>")).unwrap();
-        // The charts of one trial look like those of another.
+        // The charts of different trials look alike.
         let of_trial = ["rates-", "times-", "distribution-"];
         let others =
             |id: &str| of_trial.iter().any(|name| id.starts_with(name)) && !id.ends_with("-1");
@@ -174,7 +174,7 @@ fn charts_are_drawn_for_the_browser() {
     }
 }
 
-/// What DiskSpd would have been told to do these trials, the last one of which was not reached.
+/// The DiskSpd profile of these trials. The last trial was not reached.
 fn diskspd_profile(document: &document::Document, description: &str) -> diskspd::Profile {
     let span = |trial: &document::Trial| {
         let workers = trial.workers.len() as u32;

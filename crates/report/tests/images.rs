@@ -1,5 +1,5 @@
-//! The charts as images: well-formed, self-contained, and with the same figures as the document.
-//! `IMAGES=FOLDER` writes them there, to be looked at.
+//! Charts as images: well-formed, self-contained, and with the document's figures. `IMAGES=FOLDER`
+//! writes them there for inspection.
 
 mod samples;
 
@@ -77,12 +77,13 @@ fn every_chart_becomes_an_image_that_needs_nothing_else() {
         assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n"), "{name}");
         assert!(!svg.contains("<text") && !svg.contains("NaN") && !svg.contains("inf"), "{name}");
         assert!(svg.contains("sim:nvme &lt;&amp;&gt;, 2026-11-21"), "{name}");
-        // Every letter that is used is there.
+        // Every letter that is used is defined.
         for used in svg.split("href=\"#").skip(1) {
             let id = used.split('"').next().unwrap();
             assert!(svg.contains(&format!("id=\"{id}\"")), "{name}: {id}");
         }
-        // They are drawn from the same shapes, and painting takes its time: one of each kind will do.
+        // Charts are drawn from the same shapes, and painting is slow, so one of each kind is
+        // enough.
         let painted = ["iops", "iops-matrix", "tradeoff"].contains(&chart.name.as_str());
         if folder.is_none() && !painted {
             continue;

@@ -1,5 +1,5 @@
-//! A journal is read back as it was written, and as much of it as there is when its end is missing
-//! or it comes from somewhere else.
+//! A journal is read back as it was written. If its end is missing or it comes from elsewhere, as
+//! much of it is read as there is.
 
 mod samples;
 
@@ -75,7 +75,7 @@ fn a_file_cut_at_any_byte_keeps_every_complete_trial() {
     let newlines: Vec<usize> =
         bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(at, _)| at).collect();
     for length in 0..bytes.len() {
-        // A line is complete with its last brace, whether or not its newline arrived.
+        // A line is complete with its last brace, with or without the newline.
         let complete = newlines.iter().filter(|&&newline| newline <= length).count();
         match document::read(&bytes[..length]) {
             Ok(read) => {
@@ -131,7 +131,7 @@ fn damage_is_named_by_line_and_column() {
     assert!(matches!(error, ReadError::Damaged { line: 6, column: None, .. }), "{error}");
 }
 
-/// Every renderer, so that none relies on what the reader let through.
+/// Runs every renderer, so that none relies on checks that the reader does not make.
 fn render(document: &Document) {
     for width in [0, 80, 200] {
         let style = Style { width, color: true };

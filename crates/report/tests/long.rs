@@ -1,5 +1,5 @@
-//! A run that is too long to keep every interval's distribution: it is written piece by piece, read
-//! back, and shown with its shortest stall.
+//! A run that is too long to keep the distribution of every interval. It is written piece by piece,
+//! read back, and shown with its shortest stall.
 
 use fathom_core::measure::{Histogram, Interval, Record, Series, Stretch};
 use fathom_core::spec::{BackendKind, Kind, Pacing, Point, Region, Stream};
@@ -14,7 +14,7 @@ use fathom_report::{csv, html};
 const SECONDS: u64 = 10_900;
 /// The second in which the first stream did nothing.
 const STALL: u64 = 7_321;
-/// A time in the second after it that no other comes near.
+/// A time in the second after the stall. All other times are far below it.
 const SLOW: u64 = 1_900_000_000;
 
 fn stream(name: &str) -> Stream {
@@ -28,7 +28,8 @@ fn stream(name: &str) -> Stream {
     }
 }
 
-/// What a stream did in a second: the first stream reads and writes, the second one only reads.
+/// The I/Os of a stream in a second. The first stream reads and writes, and the second one only
+/// reads.
 fn second(stream: u32, start: u64) -> Stretch {
     let mut times = [Histogram::default(), Histogram::default()];
     if stream == 1 || start != STALL {
@@ -98,7 +99,7 @@ fn file(document: &Document) -> Vec<u8> {
     [header(), trial.into_bytes(), Vec::from(b"\n")].concat()
 }
 
-/// The file that the run leaves.
+/// The result file of the run.
 fn bytes(trial: &Trial) -> Vec<u8> {
     let mut bytes = header();
     document::write_trial(&mut bytes, trial, &judgement()).unwrap();
@@ -119,7 +120,7 @@ fn what_is_written_piece_by_piece_is_the_whole_line() {
     let bytes = bytes(&trial);
     let second = bytes.split(|&byte| byte == b'\n').nth(1).unwrap();
     assert!(second == whole.as_bytes());
-    // And so is that of a run in which each interval has its distributions.
+    // The same holds for a run that keeps the distributions of each interval.
     let mut short = trial;
     short.record.series = short.record.stretches.iter().map(Stretch::interval).collect();
     let whole = document::Trial::new(&short, &judgement());
@@ -167,7 +168,7 @@ fn a_stall_of_a_second_in_hours_shows_in_the_chart() {
     };
     let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
-    // Of 40 I/Os a second one stream's 20 are missing; on average over a point nothing shows.
+    // 20 of 40 I/Os per second are missing, those of one stream. The mean of a point hides it.
     assert!(least(&line("rates-1", "total")) > 39.0);
     assert_eq!(least(&line("rates-1", "lowest interval")), 20.0);
     assert_eq!(most(&line("rates-1", "highest interval")), 42.0);
@@ -206,7 +207,7 @@ fn a_row_that_contradicts_itself_is_refused() {
             other => panic!("{place}: {:?}", other.map(|_| ())),
         }
     }
-    // As many as fit into no memory, and more than a row has, in few bytes.
+    // More values than fit into memory, and more than a row has, from a few bytes.
     for count in [1 << 40, 4097] {
         let mut endless = document.clone();
         let row = document::IntervalRow { count, length_ns: 1, ..document::IntervalRow::default() };

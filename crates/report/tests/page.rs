@@ -1,4 +1,4 @@
-//! The page for the browser: whole, closed in itself, and safe from what stands in it.
+//! The page for the browser: complete, self-contained, and safe from its content.
 
 mod samples;
 
@@ -11,7 +11,7 @@ fn pages() -> Vec<(&'static str, String)> {
     samples::all().into_iter().map(page).collect()
 }
 
-/// The tags of a page in order, what stands in scripts and styles left out.
+/// The tags of a page in order, without the content of scripts and styles.
 fn tags(page: &str) -> Vec<String> {
     let mut tags = Vec::new();
     let mut rest = page;

@@ -1,7 +1,7 @@
-//! Files of the version before are read as they were then, and what a file says of a load is a load that
-//! can be. The files in `version-1` were written by the last fathom of that version, and none of them is
-//! made again. What is shown of `loads` was compared with what that fathom showed; since then it follows the
-//! words of this one, by `UPDATE_GOLDEN=1`.
+//! Files of the previous version are read as they were meant then, and a load in a file is a
+//! possible load. The last fathom of that version wrote the files in `version-1`, and they are
+//! never made again. What is shown of `loads` was compared with the output of that fathom. Since
+//! then it follows the wording of this one, by `UPDATE_GOLDEN=1`.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn every_load_comes_back_from_a_file() {
     assert!(read(&written) == old);
 }
 
-/// What is wrong with the first trial of a file in which something was replaced.
+/// The problem with the first trial of a file in which a part was replaced.
 fn refusal(text: &str, what: &str, by: &str) -> String {
     assert!(text.contains(what), "{what}");
     let changed = text.replacen(what, by, 1);

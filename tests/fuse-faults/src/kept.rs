@@ -1,4 +1,4 @@
-//! The files that somebody created, in memory.
+//! The created files, in memory.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard};
 
 use fuser::INodeNo;
 
-/// The first number of such a file: the root and `data` come before.
+/// The inode number of the first such file. The root and `data` come before it.
 const FIRST: u64 = 3;
 
-/// All of them.
+/// All created files.
 #[derive(Debug, Default)]
 pub struct Kept {
     files: Mutex<Files>,
@@ -18,7 +18,7 @@ pub struct Kept {
 #[derive(Debug, Default)]
 struct Files {
     names: BTreeMap<OsString, u64>,
-    /// Also of those that were removed: they may still be open.
+    /// The contents, including those of removed files, which may still be open.
     contents: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -32,7 +32,7 @@ impl Kept {
         self.files().names.get(name).copied().map(INodeNo)
     }
 
-    /// Creates one; none if there is one already.
+    /// Creates a file. `None` if the name exists already.
     pub fn create(&self, name: &OsStr) -> Option<INodeNo> {
         let mut files = self.files();
         if name == "data" || files.names.contains_key(name) {
@@ -49,19 +49,19 @@ impl Kept {
         self.files().names.remove(name).is_some()
     }
 
-    /// How long a file is.
+    /// The length of a file.
     pub fn length(&self, node: INodeNo) -> Option<u64> {
         self.files().contents.get(&node.0).map(|content| content.len() as u64)
     }
 
-    /// Cuts a file off, or makes it longer by zeros.
+    /// Truncates a file, or extends it with zeros.
     pub fn truncate(&self, node: INodeNo, length: u64) {
         if let Some(content) = self.files().contents.get_mut(&node.0) {
             content.resize(usize::try_from(length).expect("in memory"), 0);
         }
     }
 
-    /// A part of a file, as far as there is any.
+    /// A part of a file, up to its end.
     pub fn read(&self, node: INodeNo, offset: u64, length: u32) -> Vec<u8> {
         let files = self.files();
         let content = files.contents.get(&node.0).map_or(&[][..], Vec::as_slice);

@@ -1,9 +1,9 @@
-//! A file system for the tests with one file, `data`, which is slow, short, stalled, full or broken
-//! where the command line says so. It is real to the kernel and to fathom: the errors come through
-//! the same system calls as those of a failing disk.
+//! A file system for the tests with one file, `data`. The file is slow, short, stalled, full or
+//! broken as the command line says. It is real to the kernel and to fathom: errors come through the
+//! same system calls as those of a failing disk.
 //!
-//! What is written to `data` is counted and dropped. Other files can be created, and are kept in memory
-//! (`kept.rs`).
+//! Data written to `data` is counted and dropped. Other files can be created, and are kept in
+//! memory (`kept.rs`).
 
 mod kept;
 
@@ -57,7 +57,7 @@ usage: fuse-faults MOUNTPOINT OPTION=NUMBER...
 const DATA: INodeNo = INodeNo(2);
 const TTL: Duration = Duration::from_secs(1);
 
-/// What goes wrong, and when; `u64::MAX` is never.
+/// The faults and their times; `u64::MAX` means never.
 #[derive(Clone, Debug)]
 struct Faults {
     size: u64,
@@ -157,11 +157,11 @@ impl Faults {
         Ok(faults)
     }
 
-    /// How long an I/O takes that begins so long after the first one.
+    /// The delay of an I/O that begins at this time after the first one.
     fn delay_at(&self, since: Duration) -> Duration {
         let delay = if since < self.step_after { self.delay } else { self.step };
         let delay = delay + self.ramp.mul_f64(since.as_secs_f64());
-        // In a stall: until it is over.
+        // During a stall: until its end.
         let behind = match self.stall_every {
             Duration::ZERO | Duration::MAX => Duration::MAX,
             _ if since < self.stall_every => Duration::MAX,
@@ -183,19 +183,19 @@ struct Faulty {
     armed: AtomicBool,
     ios: AtomicU64,
     opens: AtomicU64,
-    /// How often attributes were asked for.
+    /// The number of requests for attributes.
     stats: AtomicU64,
-    /// How often a created file was written to.
+    /// The number of writes to created files.
     kept_writes: AtomicU64,
     written: AtomicU64,
     kept: Kept,
     first: OnceLock<Instant>,
-    /// When the I/O before this one is answered, where they are served one at a time.
+    /// The time at which the previous I/O is answered, if I/Os are served one at a time.
     free: Mutex<Option<Instant>>,
 }
 
 impl Faulty {
-    /// Counts an I/O and says how long it has to wait for its answer; none if it waits for ever.
+    /// Counts an I/O and returns the delay of its answer. `None` if it waits forever.
     fn begin(&self) -> Option<Duration> {
         let io = self.ios.fetch_add(1, Ordering::Relaxed) + 1;
         if io >= self.faults.hang_at.min(self.faults.hang_all_at) {
@@ -203,7 +203,7 @@ impl Faulty {
             return None;
         }
         if io >= self.faults.die_after {
-            // Without destructors: nobody unmounts, which is what a killed server looks like.
+            // Aborts without destructors, so nothing is unmounted. A killed server looks like this.
             std::process::abort();
         }
         let now = Instant::now();
@@ -220,7 +220,7 @@ impl Faulty {
         Some(end.duration_since(now))
     }
 
-    /// Whether the whole server is gone by now.
+    /// Whether the whole server has stopped answering.
     fn is_gone(&self) -> bool {
         let gone = self.ios.load(Ordering::Relaxed) >= self.faults.hang_all_at;
         if gone {
@@ -229,7 +229,7 @@ impl Faulty {
         gone
     }
 
-    /// Once, for a test that waits for it.
+    /// Prints this once, for a test that waits for it.
     fn say_that_it_hangs(&self) {
         if !self.hangs.swap(true, Ordering::Relaxed) {
             eprintln!("fuse-faults: hangs");
@@ -245,7 +245,7 @@ impl Faulty {
         Some(FileAttr {
             ino: node,
             size,
-            // All of it is allocated, so that nobody takes it for a sparse file.
+            // All blocks are allocated, so that the file does not look sparse.
             blocks: size.div_ceil(512),
             atime: UNIX_EPOCH,
             mtime: UNIX_EPOCH,
@@ -262,7 +262,7 @@ impl Faulty {
         })
     }
 
-    /// Answers a request about attributes, or never does.
+    /// Answers a request for attributes, or never answers.
     fn tell_attributes(&self, node: INodeNo, reply: ReplyAttr) {
         let counts = node != INodeNo::ROOT && self.is_armed();
         let asked = self.stats.fetch_add(u64::from(counts), Ordering::Relaxed) + 1;
@@ -283,12 +283,12 @@ impl Faulty {
         self.armed.load(Ordering::Relaxed)
     }
 
-    /// How long the kernel may remember attributes: not at all where asking for them hangs.
+    /// How long the kernel may cache attributes: not at all if requests for them hang.
     fn ttl(&self) -> Duration {
         if self.faults.hang_stat == u64::MAX { TTL } else { Duration::ZERO }
     }
 
-    /// How every file is opened.
+    /// The flags with which every file is opened.
     fn flags(&self) -> FopenFlags {
         match self.faults.cached {
             true => FopenFlags::empty(),
@@ -296,7 +296,7 @@ impl Faulty {
         }
     }
 
-    /// Takes a write to a file that was created.
+    /// Handles a write to a created file.
     fn keep(&self, node: INodeNo, (offset, data): (u64, &[u8]), reply: ReplyWrite) {
         let writes = self.kept_writes.fetch_add(u64::from(self.is_armed()), Ordering::Relaxed) + 1;
         if self.is_armed() && self.faults.hang_kept_at <= writes {
@@ -310,7 +310,7 @@ impl Faulty {
     }
 }
 
-/// Answers at once, or from a thread of its own, so that a slow I/O holds up no other.
+/// Answers at once or from a separate thread, so that a slow I/O delays no other.
 fn answer_after(delay: Duration, answer: impl FnOnce() + Send + 'static) {
     if delay.is_zero() {
         answer();
@@ -324,8 +324,8 @@ fn answer_after(delay: Duration, answer: impl FnOnce() + Send + 'static) {
 
 impl Filesystem for Faulty {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
-        // Without it the kernel sends the I/Os of one file one after another. An older kernel does
-        // not know it, which changes the speed of a test and not its outcome.
+        // Without this flag the kernel sends the I/Os of one file one after another. An older
+        // kernel does not know it, which changes the speed of a test but not its outcome.
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         Ok(())
     }
@@ -434,7 +434,7 @@ impl Filesystem for Faulty {
         if node != DATA {
             return reply.data(&self.kept.read(node, offset, size));
         }
-        // A reply that is dropped is an error.
+        // Dropping a reply would send an error.
         let Some(delay) = self.begin() else { return mem::forget(reply) };
         let asked = u64::from(size).min(self.faults.size.saturating_sub(offset));
         let broken = self.faults.breaks(offset, asked);

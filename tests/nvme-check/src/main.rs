@@ -1,9 +1,10 @@
-//! Whether NVMe commands carry data to where it belongs: what is written as commands is read as a block
-//! device and the other way round, in every mode of the ring, and a command that fails says how. For
-//! the emulated NVMe of the virtual machine's section; it overwrites the beginning of what is named.
+//! Tests whether NVMe commands carry data to the right place: data written with commands is read
+//! through the block device and the other way round, in every mode of the ring. A command that
+//! fails reports how. It is for the emulated NVMe of the virtual machine's section, and overwrites
+//! the beginning of the named devices.
 //!
-//! `nvme-check /dev/ng0n1 /dev/nvme0n1` prints a sentence for what holds, and ends with 1 at the first
-//! thing that does not.
+//! `nvme-check /dev/ng0n1 /dev/nvme0n1` prints a sentence for each check that passes. At the first
+//! check that fails, it exits with 1.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ use fathom_engine::uring::{CommandUring, Uring};
 
 const SLOTS: u32 = 8;
 const BLOCK: u32 = 8192;
-/// Against a device that hangs.
+/// A limit in case a device hangs.
 const PATIENCE: Span = Span::from_secs(30);
 
 type Checked<T> = Result<T, String>;
@@ -53,7 +54,7 @@ fn check_all(generic: &str, block: &str) -> Checked<()> {
     Ok(())
 }
 
-/// Each device writes what the other then reads.
+/// Each device writes, and the other one reads that data.
 fn both_ways(generic: &str, block: &str, mode: RingMode, mark: u8) -> Checked<()> {
     {
         let target = open(generic, true, mode)?;
@@ -75,7 +76,7 @@ fn both_ways(generic: &str, block: &str, mode: RingMode, mark: u8) -> Checked<()
 fn open(name: &str, writes: bool, ring: RingMode) -> Checked<OpenTarget> {
     let facts = host::target(Path::new(name)).map_err(|error| error.to_string())?;
     let opening = Opening {
-        // Writes that have to be durable are commands with one more bit set.
+        // Writes that have to be durable are commands with an additional bit.
         access: Access { sync: SyncMode::Dsync, ring, ..Access::DIRECT },
         writes,
         claimed: false,
@@ -90,12 +91,13 @@ fn ring<B: RealBackend>(target: &OpenTarget, ring: RingMode) -> Checked<B> {
         .map_err(|error| format!("{}: no ring: {error}", target.name))
 }
 
-/// Where a slot's block lies: far apart, in no order.
+/// The place of a slot's block. Places are far apart and in no order.
 fn place(slot: u32) -> u64 {
     u64::from(slot * 5 % SLOTS) * 3 * u64::from(BLOCK) + 4096
 }
 
-/// What a block holds: unlike in any other block or round, and unlike in its two halves.
+/// The content of a block. It differs from that of every other block and round, and its two halves
+/// differ.
 fn content(mark: u8, slot: u32) -> Vec<u8> {
     let byte = |at: u32| mark ^ (slot as u8) ^ (at as u8).wrapping_mul(31) ^ (at >> 8) as u8;
     (0..BLOCK).map(byte).collect()
@@ -131,7 +133,7 @@ fn whole(what: &str, results: &[i32]) -> Checked<()> {
     }
 }
 
-/// One I/O in each slot; their results, by slot.
+/// Runs one I/O in each slot. Returns the results by slot.
 fn move_all<B: Backend>(
     ring: &mut B,
     direction: Direction,
@@ -152,7 +154,7 @@ fn move_all<B: Backend>(
     Ok(completions.iter().map(|completion| completion.result).collect())
 }
 
-/// The device itself refuses what lies beyond its end, and its word comes through.
+/// The device refuses an I/O beyond its end, and its status is passed through.
 fn a_failure_has_its_status(generic: &str, mode: RingMode) -> Checked<()> {
     const OUT_OF_RANGE: u16 = 0x080;
     let target = open(generic, false, mode)?;
@@ -175,7 +177,7 @@ fn a_failure_has_its_status(generic: &str, mode: RingMode) -> Checked<()> {
     Ok(())
 }
 
-/// Nobody can mount the block device while its data is written past it.
+/// The block device cannot be mounted while its data is written through the generic device.
 fn claimed_while_open(generic: &str, block: &str) -> Checked<()> {
     let held = open(generic, true, RingMode::USUAL)?;
     match open(block, true, RingMode::USUAL) {

@@ -1,7 +1,7 @@
-//! What the rules of the house do not hold for yet. These lists can only shrink: what is no longer
-//! needed is a finding, too.
+//! The exceptions to the rules of the house. These lists can only shrink: an exception that is no
+//! longer needed is a finding, too.
 
-/// A circle of modules that is still there.
+/// A circle of modules that still exists.
 pub struct Circle {
     /// The crate, by its folder.
     pub krate: &'static str,
@@ -10,7 +10,7 @@ pub struct Circle {
 }
 
 impl Circle {
-    /// Whether a module is one of them.
+    /// Whether a module belongs to the circle.
     pub fn has(&self, module: &str) -> bool {
         self.modules.contains(&module)
     }
@@ -22,12 +22,12 @@ pub struct Twice {
     pub krate: &'static str,
     /// The name.
     pub name: &'static str,
-    /// How many types have it.
+    /// The number of types with this name.
     pub times: usize,
 }
 
-/// The circles that are left.
+/// The remaining circles.
 pub const CIRCLES: &[Circle] = &[];
 
-/// The names that are left.
+/// The remaining names.
 pub const TWICE: &[Twice] = &[];

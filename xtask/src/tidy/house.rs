@@ -1,5 +1,5 @@
-//! The rules of how a crate is divided: modules form no circle, a type's name is defined once, and a
-//! module with children is always written in the same kind of file. What is not mended yet stands in
+//! The rules for the structure of a crate: modules form no circle, the name of a type is defined
+//! once, and a module with children is always written in the same kind of file. Exceptions are in
 //! [`allowed`](super::allowed).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use super::allowed::{CIRCLES, Circle, TWICE, Twice};
 use super::modules::Tree;
 use super::parse;
 
-/// Every breach of these rules in the crates among the repository's files.
+/// Every violation of these rules in the crates among the repository's files.
 pub fn check(root: &Path, files: &[PathBuf]) -> io::Result<Vec<Finding>> {
     let mut findings = beside_folders(files);
     for file in files.iter().filter(|file| is_root_of_crate(file)) {
@@ -29,14 +29,14 @@ fn is_root_of_crate(file: &Path) -> bool {
     file.ends_with("src/lib.rs") || file.ends_with("src/main.rs")
 }
 
-/// The folder of the crate, which is its name for us.
+/// The folder of the crate, which is used as its name.
 fn name_of_crate(root_file: &Path) -> &str {
     let folder = root_file.parent().and_then(Path::parent).and_then(Path::file_name);
     folder.and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-/// Files of modules whose children lie in a folder beside them. They are called `mod.rs` and lie in
-/// that folder, because the modules that integration tests share can be nowhere else.
+/// Module files that lie beside the folder of their children. The file has to be `mod.rs` in that
+/// folder, because modules that integration tests share can only be there.
 fn beside_folders(files: &[PathBuf]) -> Vec<Finding> {
     let all: BTreeSet<&Path> = files.iter().map(PathBuf::as_path).collect();
     let sources = files.iter().filter(|file| file.extension().is_some_and(|kind| kind == "rs"));
@@ -49,7 +49,7 @@ fn beside_folders(files: &[PathBuf]) -> Vec<Finding> {
     beside.filter(|file| all.contains(file.as_path())).map(rule).collect()
 }
 
-/// What one module of a level names in another: where, and what.
+/// A name in one module that refers to another module of the same level: the place and the name.
 struct Edge {
     to: String,
     file: PathBuf,
@@ -57,13 +57,14 @@ struct Edge {
     named: String,
 }
 
-/// Modules beside each other of which each leads to each other, with what leads there.
+/// Sibling modules that all lead to each other, with the references between them.
 struct Found {
     members: BTreeSet<String>,
     edges: BTreeMap<String, Vec<Edge>>,
 }
 
-/// All circles of a crate, at every level of its modules: what is below a module counts for it.
+/// All circles of a crate, at every level of its modules. References in a module's children count
+/// as its own.
 fn circles_of(tree: &Tree) -> Vec<Found> {
     let mut levels: BTreeMap<&[String], BTreeMap<String, Vec<Edge>>> = BTreeMap::new();
     for (from, module) in &tree.modules {
@@ -107,7 +108,7 @@ fn circles_of_level(edges: BTreeMap<String, Vec<Edge>>) -> Vec<Found> {
     circles.into_iter().map(|members| within(members, &mut left)).collect()
 }
 
-/// Every module that one leads to, over others as well.
+/// Every module that one leads to, directly or through others.
 fn reached_from<'e>(from: &'e str, edges: &'e BTreeMap<String, Vec<Edge>>) -> BTreeSet<&'e str> {
     let mut reached = BTreeSet::new();
     let mut left = Vec::from([from]);
@@ -132,7 +133,7 @@ fn within(members: BTreeSet<String>, left: &mut BTreeMap<String, Vec<Edge>>) -> 
     Found { members, edges }
 }
 
-/// The circles that are not allowed, and the allowances that are for more than there is.
+/// The circles that are not allowed, and the exceptions that exceed what exists.
 fn forbidden_circles(root_file: &Path, found: &[Found], allowed: &[&Circle]) -> Vec<Finding> {
     let finding = |rule| Finding { path: root_file.to_path_buf(), line: 1, rule };
     let mut findings = Vec::new();
@@ -156,7 +157,7 @@ fn forbidden_circles(root_file: &Path, found: &[Found], allowed: &[&Circle]) -> 
     findings
 }
 
-/// A circle with everything that makes it one: each name that leads around, once.
+/// A circle with the names that make it one. Each name appears once.
 fn in_words(circle: &Found) -> String {
     let members: Vec<&str> = circle.members.iter().map(String::as_str).collect();
     let mut lines = Vec::from([format!("a circle of modules: {}", members.join(", "))]);
@@ -172,7 +173,7 @@ fn in_words(circle: &Found) -> String {
     lines.join("\n    ")
 }
 
-/// Names that several types of a crate have, and the allowances that are for more than there are.
+/// Names that several types of a crate have, and the exceptions that exceed what exists.
 fn types_twice(root_file: &Path, tree: &Tree, allowed: &[&Twice]) -> Vec<Finding> {
     let mut places: BTreeMap<&str, Vec<(&Path, usize)>> = BTreeMap::new();
     for module in tree.modules.values() {

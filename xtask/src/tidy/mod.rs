@@ -1,5 +1,5 @@
 //! The rules of STYLE.md that neither the compiler nor clippy can check. A rule that is not checked
-//! is advice; this is a test as well (`cargo test -p xtask`), so it cannot be forgotten.
+//! is advice. This also runs as a test (`cargo test -p xtask`), so it cannot be forgotten.
 
 mod allowed;
 mod house;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use crate::source::{code_only, words};
 use pages::Pages;
 
-/// What breaks a rule, and where.
+/// A violation of a rule, and its place.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
     path: PathBuf,
@@ -33,7 +33,7 @@ impl fmt::Display for Finding {
 /// `fathom-core` is pure: the host, time and chance come in as arguments (invariant 1).
 const BANNED_IN_CORE: [&str; 6] = ["time", "fs", "env", "net", "process", "thread"];
 
-/// The files with system calls that no safe crate offers (invariant 2), and the test that replaces
+/// The files with system calls that no safe crate offers (invariant 2), and the tests that replace
 /// the allocator to count. A path ending in `/` is a folder.
 const UNSAFE_ALLOWED: [&str; 14] = [
     "crates/engine/src/uring",
@@ -52,14 +52,14 @@ const UNSAFE_ALLOWED: [&str; 14] = [
     "bench/src/bare_loop.rs",
 ];
 
-/// The one place of the program through which everything that is shown passes: there is nothing in it
-/// that would steer a terminal.
+/// The one place of the program through which all output passes. It removes everything that would
+/// control a terminal.
 const PRINTS: &str = "crates/fathom/src/output.rs";
 
-/// Only the program and the tests talk to the terminal; everything else returns values.
+/// Only the program and the tests write to the terminal. Everything else returns values.
 const PRINTING_ALLOWED: [&str; 4] = ["crates/fathom/", "bench/", "xtask/", "tests/"];
 
-/// Every breach of a rule below the repository's root, in the order of the paths.
+/// Every violation of a rule below the repository's root, in the order of the paths.
 pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
     let mut files = Vec::new();
     list(root, Path::new(""), &mut files)?;
@@ -90,7 +90,7 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Every file below a folder that could be ours: not what Git or cargo keep there.
+/// Every file below a folder that could be ours, without those of Git and cargo.
 fn list(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(folder))? {
         let entry = entry?;
@@ -135,7 +135,7 @@ fn rust_rules(path: &Path, text: &str) -> Broken {
         || path.file_name().is_some_and(|name| name == "tests.rs");
     for (index, line) in code.lines().enumerate() {
         let compact: String = line.chars().filter(|c| !c.is_whitespace()).collect();
-        // Tests stand at the end of a file.
+        // Tests are at the end of a file.
         in_tests |= compact == "#[cfg(test)]";
         for rule in line_rules(path, &compact, in_tests) {
             broken.push((index + 1, rule));
@@ -147,7 +147,7 @@ fn rust_rules(path: &Path, text: &str) -> Broken {
     broken
 }
 
-/// What is wrong with one line of code, from which the spaces were taken out.
+/// The violations in one line of code without spaces.
 fn line_rules(path: &Path, line: &str, in_tests: bool) -> Vec<String> {
     let mut rules = Vec::new();
     let prints = ["print!(", "println!(", "eprint!(", "eprintln!("];
@@ -172,7 +172,7 @@ fn line_rules(path: &Path, line: &str, in_tests: bool) -> Vec<String> {
     rules
 }
 
-/// Every use of the host in the crate that must not know it, also through `use std::{fs, io}`.
+/// Every use of the host in the crate that must not know it, including `use std::{fs, io}`.
 fn impure(code: &str) -> Broken {
     let mut broken = Vec::new();
     for (at, _) in code.match_indices("std::") {
@@ -195,8 +195,8 @@ fn impure(code: &str) -> Broken {
     broken
 }
 
-/// Dependencies without a comment above them that says what they save us. Our own crates, and
-/// those that the workspace's manifest explains, need none.
+/// Dependencies without a comment above them that says what they save us. Our own crates need none,
+/// and neither do those that the workspace's manifest explains.
 fn unexplained_dependencies(text: &str) -> Broken {
     let mut broken = Vec::new();
     let (mut in_dependencies, mut above) = (false, "");
@@ -218,8 +218,8 @@ fn unexplained_dependencies(text: &str) -> Broken {
     broken
 }
 
-/// The version that is being built has its entry in the changelog, with the section on whether
-/// numbers are comparable.
+/// The current version has an entry in the changelog, with the section on whether numbers are
+/// comparable.
 fn changelog(root: &Path) -> io::Result<Option<Finding>> {
     let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
     let version = manifest
@@ -244,8 +244,8 @@ fn changelog(root: &Path) -> io::Result<Option<Finding>> {
     Ok(Some(Finding { path, line: 1, rule }))
 }
 
-/// The page of the lies has the rows of their table, and no others: it is written by the section that
-/// tries them.
+/// The page of the lies has exactly the rows of their table. The section that tries the lies writes
+/// the page.
 fn lies(root: &Path) -> io::Result<Vec<Finding>> {
     let paths = ["tests/lies/tables.sh", "docs/lies.md"];
     let mut texts = Vec::new();
@@ -263,7 +263,7 @@ fn lies(root: &Path) -> io::Result<Vec<Finding>> {
     Ok(findings.collect())
 }
 
-/// What the table has and the page has not, and the other way round.
+/// Rows of the table that the page lacks, and rows of the page that the table lacks.
 fn untold(table: &str, page: &str) -> [Broken; 2] {
     let tried = rows(table, |line| {
         let (word, rest) = line.split_once(' ')?;
@@ -289,7 +289,7 @@ fn untold(table: &str, page: &str) -> [Broken; 2] {
     [missing(&tried, &told, "docs/lies.md"), missing(&told, &tried, "tests/lies/tables.sh")]
 }
 
-/// Names with what is said of them, and their lines.
+/// Names with their descriptions, and their lines.
 type Rows = BTreeMap<(String, String), usize>;
 
 /// The lines that are rows.

@@ -1,32 +1,32 @@
-//! The modules of a crate, with what each defines, imports and names, so that a rule can ask which
-//! module some path leads to. Tests are not in it: they may look at whatever they want.
+//! The modules of a crate, with what each defines, imports and names, so that a rule can find the
+//! module that a path leads to. Tests are left out: they may use any module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Where a module is in its crate, from the root; the root itself is empty.
+/// The place of a module in its crate, from the root. It is empty for the root itself.
 pub type ModulePath = Vec<String>;
 
 /// One module, in a file or between braces.
 #[derive(Default)]
 pub struct Module {
-    /// The file that it is written in.
+    /// Its file.
     pub file: PathBuf,
-    /// Names of what is defined here.
+    /// The names of the items that are defined here.
     pub items: BTreeSet<String>,
-    /// The types among them, with their lines; those within functions, too.
+    /// The types among them, with their lines, including those within functions.
     pub types: Vec<(String, usize)>,
-    /// What it names, as it is written.
+    /// The paths in it, as they are written.
     pub references: Vec<Reference>,
-    /// Names that come from elsewhere, with the paths that they stand for.
+    /// Imported names, with the paths that they refer to.
     pub imports: BTreeMap<String, Vec<String>>,
-    /// The paths of which everything is imported.
+    /// The paths of glob imports.
     pub globs: Vec<Vec<String>>,
 }
 
 /// A path as it is written in some module.
 pub struct Reference {
-    /// Where in the file.
+    /// The line in the file.
     pub line: usize,
     /// Its segments.
     pub path: Vec<String>,
@@ -39,12 +39,12 @@ pub struct Tree {
     pub modules: BTreeMap<ModulePath, Module>,
 }
 
-/// Imports may refer to each other; no chain of them in our crates comes near to this.
+/// The maximum length of a chain of imports. Chains in our crates are much shorter.
 const IMPORTS_MAX: usize = 16;
 
 impl Tree {
-    /// The module that defines what a path names, if it is in this crate: what is only passed on by
-    /// another module counts where it comes from, so that a re-export hides nothing.
+    /// The module that defines what a path names, if it is in this crate. A re-exported item counts
+    /// at its origin, so a re-export hides nothing.
     pub fn defines(&self, from: &[String], path: &[String]) -> Option<ModulePath> {
         self.resolve(from, path, 0)
     }
@@ -62,7 +62,7 @@ impl Tree {
                 let above = from.len().checked_sub(ups)?;
                 self.walk(from[..above].to_vec(), &path[ups..], depth)
             }
-            // A name that is not known here is another crate's, or of the prelude.
+            // An unknown name belongs to another crate or to the prelude.
             name if self.has(from, name, depth) => self.walk(from.to_vec(), path, depth),
             _ => None,
         }
@@ -82,7 +82,7 @@ impl Tree {
         self.modules.contains_key(&path).then_some(path)
     }
 
-    /// The module from which this one takes everything, a thing of that name among it.
+    /// The module whose glob import brings this name.
     fn glob_with(&self, module: &[String], name: &str, depth: usize) -> Option<ModulePath> {
         let globs = &self.modules.get(module)?.globs;
         globs.iter().find_map(|glob| {
@@ -91,7 +91,7 @@ impl Tree {
         })
     }
 
-    /// Follows the rest of a path from a module on.
+    /// Follows the rest of a path, starting at a module.
     fn walk(&self, start: ModulePath, path: &[String], depth: usize) -> Option<ModulePath> {
         let mut module = start;
         for (index, name) in path.iter().enumerate() {
@@ -111,8 +111,8 @@ impl Tree {
     }
 }
 
-/// Where the file of a module is looked for that is declared in another file: beside `mod.rs` and the
-/// crate's root, else in the folder of the same name.
+/// The folder of the files of child modules: the folder of `mod.rs` or of the crate's root, or
+/// otherwise the folder with the file's name.
 pub fn folder_of_children(file: &Path) -> PathBuf {
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     match ["mod", "lib", "main"].contains(&stem) {

@@ -1,5 +1,6 @@
-//! The documents: their links lead to a file or a heading of the repository, the files that they name
-//! exist, every page is in the list of all pages, and the pages that comments name exist.
+//! Rules for the documents: their links lead to a file or a heading of the repository, the files
+//! that they name exist, every page is in the list of all pages, and the pages that comments name
+//! exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,10 +12,10 @@ use super::Broken;
 /// The page that lists all pages below its folder.
 const LIST: &str = "docs/README.md";
 
-/// What a path of the repository begins with where a page names it as code.
+/// The beginnings of the repository's paths that a page names as code.
 const ROOMS: [&str; 7] = ["bench/", "crates/", "docs/", "examples/", "fuzz/", "tests/", "xtask/"];
 
-/// Every file of the repository, and the headings of those that are Markdown.
+/// All files of the repository, and the headings of the Markdown files.
 pub(super) struct Pages {
     all: BTreeSet<PathBuf>,
     headings: BTreeMap<PathBuf, BTreeSet<String>>,
@@ -30,7 +31,7 @@ impl Pages {
         Ok(Self { all: files.iter().cloned().collect(), headings })
     }
 
-    /// Links of a page that lead nowhere, and what the list of all pages lacks.
+    /// Links of a page that lead nowhere, and pages that are missing in the list of all pages.
     pub(super) fn rules(&self, path: &Path, text: &str) -> Broken {
         let mut broken = self.broken_links(path, text);
         broken.extend(without_consent(text));
@@ -80,12 +81,12 @@ impl Pages {
         broken
     }
 
-    /// Whether there is such a file, or a folder with one in it.
+    /// Whether this file exists, or a folder with a file in it.
     fn holds(&self, path: &str) -> bool {
         self.all.iter().any(|known| known.starts_with(path))
     }
 
-    /// Pages below the list's folder that it has no link to.
+    /// Pages below the list's folder that are not linked in it.
     fn unlisted(&self, text: &str) -> Broken {
         let list = Path::new(LIST);
         let listed: BTreeSet<PathBuf> =
@@ -119,7 +120,7 @@ impl Pages {
     }
 }
 
-/// Commands that would write to a device with the consent for a file, and be refused.
+/// Commands that would write to a device with the consent for a file, and would be refused.
 fn without_consent(text: &str) -> Broken {
     let is_refused = |line: &str| {
         line.starts_with("fathom ") && line.contains(" /dev/") && line.contains(" --overwrite")
@@ -132,7 +133,7 @@ fn is_page(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "md")
 }
 
-/// Whether a page says what was decided or changed at a time, with the names of that time.
+/// Whether a page describes decisions or changes of the past, with the names of that time.
 fn tells_of_the_past(page: &Path) -> bool {
     page.starts_with("docs/adr") || page == Path::new("CHANGELOG.md")
 }
@@ -147,7 +148,7 @@ fn alternatives(path: &str) -> Vec<String> {
     }
 }
 
-/// The file that a link of a page leads to; the page itself where it names none.
+/// The file that a link of a page leads to, or the page itself if the link names no file.
 fn target_of(page: &Path, link: &str) -> PathBuf {
     let file = link.split('#').next().unwrap_or("");
     if file.is_empty() {
@@ -182,7 +183,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The names that headings get as link targets.
+/// The anchors of headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     prose(text)
         .filter(|(_, line)| line.starts_with('#'))
@@ -198,7 +199,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// `folder/link` without `.` and `..`; a link out of the repository keeps its `..` and is not found.
+/// `folder/link` without `.` and `..`. A link out of the repository keeps its `..` and is not
+/// found.
 fn normal(folder: &Path, link: &str) -> PathBuf {
     let mut path = folder.to_path_buf();
     for part in link.split('/') {

@@ -1,5 +1,5 @@
-//! Reads a crate's source into its [`Tree`] of modules. What is compiled for tests alone is left
-//! out.
+//! Reads a crate's source into its [`Tree`] of modules. Code that is compiled only for tests is
+//! left out.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,8 +28,7 @@ pub fn crate_at(root: &Path, file: &Path) -> io::Result<Tree> {
     Ok(tree)
 }
 
-/// Adds the modules of one file. Those that it declares and that have files of their own are the
-/// answer.
+/// Adds the modules of one file. Returns the modules that it declares in files of their own.
 pub fn add_file(
     tree: &mut Tree,
     path: ModulePath,
@@ -54,8 +53,8 @@ pub fn add_file(
     Ok(reader.declared)
 }
 
-/// Walks through a file. `module` is the one that it is in; those between braces that it has left are
-/// `finished`.
+/// Walks through a file. `module` is the current module, and `finished` has the modules between
+/// braces that it has left.
 struct Reader {
     file: PathBuf,
     path: ModulePath,
@@ -78,7 +77,7 @@ impl Reader {
         self.module.types.push((name.to_string(), name.span().start().line));
     }
 
-    /// Every name that a `use` brings, with the path that it stands for.
+    /// Records every name that a `use` brings, with the path that it refers to.
     fn import(&mut self, prefix: &[String], tree: &syn::UseTree) {
         let with = |name: &syn::Ident| [prefix, &[name.to_string()]].concat();
         match tree {
@@ -110,13 +109,13 @@ impl Reader {
 
     fn bring(&mut self, known_as: Option<String>, span: Span, path: Vec<String>) {
         self.refer(span, path.clone());
-        // `use serde;` stands for the crate of that name: as an import it would stand for itself.
+        // `use serde;` means the crate with that name. As an import it would refer to itself.
         if let Some(name) = known_as.filter(|name| *name != path[0]) {
             self.module.imports.insert(name, path);
         }
     }
 
-    /// A macro's arguments are no syntax yet, so their paths are put together from its tokens.
+    /// The arguments of a macro are not parsed, so their paths are assembled from its tokens.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut began = Span::call_site();

@@ -8,23 +8,25 @@ use fathom_core::SplitMix64;
 use super::{Heard, Judged, between};
 use crate::conclusions::lab::Noise;
 
-/// What the device serves in a second.
+/// The I/Os that the device serves per second.
 const SERVED: f64 = 2000.0;
 
-/// What may be left over of a load that is carried, as the bench's maps have it.
+/// The share of a load that may be left over if the load still counts as carried, as set in the
+/// bench's maps.
 const BEHIND: f64 = 0.03;
 
-/// What arrivals by chance differ by from one trial of 3 s to the next: twice the standard deviation of
-/// as many as are served.
+/// How much the number of arrivals by chance differs from one trial of 3 s to the next: twice the
+/// relative standard deviation of the number of I/Os that the device serves in that time.
 const ARRIVALS: f64 = 0.026;
 
-/// Loads of the grid: the writer's in bytes per second and the readers' maximum, with their steps.
+/// The steps of the grid: a fifth of the writer's maximum, in bytes per second, and a fifth of the
+/// readers' maximum.
 const WRITE_STEP: f64 = 800.0 / 5.0;
 const READ_STEP: f64 = 1900.0 / 5.0;
 
-/// The response time of reads at p95, in nanoseconds, beside so many writes: of one server that takes I/Os
-/// in turn, whose service times are exponential, where reads arrive by chance and writes evenly. There is
-/// no closed form for it, so that many reads are drawn.
+/// The response time of reads at p95, in nanoseconds, beside the given rate of writes. The model is
+/// one server that takes I/Os in turn and has exponential service times. Reads arrive by chance,
+/// and writes evenly. There is no closed form for this, so the function simulates many reads.
 fn p95(reads: f64, writes: f64, served: f64) -> f64 {
     static KNOWN: Mutex<BTreeMap<[u64; 3], f64>> = Mutex::new(BTreeMap::new());
     if served <= reads + writes {
@@ -40,7 +42,7 @@ fn p95(reads: f64, writes: f64, served: f64) -> f64 {
     drawn
 }
 
-/// Lindley's recursion over as many reads.
+/// Lindley's recursion over `READS` reads.
 fn draw(reads: f64, writes: f64, served: f64) -> f64 {
     const READS: usize = 300_000;
     let mut chance = SplitMix64(1);
@@ -62,7 +64,7 @@ fn draw(reads: f64, writes: f64, served: f64) -> f64 {
     *at * 1e9
 }
 
-/// What a map says.
+/// Judges the sentences of a map.
 pub fn map(heard: &Heard<'_>) -> Vec<Judged> {
     let mut judged = Vec::new();
     let level = heard.noise.slowest() == 1.0;
@@ -77,7 +79,7 @@ pub fn map(heard: &Heard<'_>) -> Vec<Judged> {
             // "Something other than this load decides about their response times."
             judged.push(Judged::holds("faster under load", sentence, heard.noise != Noise::None));
         } else if sentence.starts_with("Not to be relied on: The target did not carry") {
-            // It does, as soon as trials differ.
+            // The limit changes as soon as trials differ.
             judged.push(Judged::holds("the limit changes", sentence, heard.noise != Noise::None));
         } else if sentence.starts_with("Not to be relied on: ") {
             judged.push(Judged::open("the map as a whole", sentence));
@@ -99,8 +101,8 @@ fn carried(heard: &Heard<'_>, sentence: &str) -> Option<Judged> {
             |(write, read): (i32, i32)| f64::from(write) * WRITE_STEP + f64::from(read) * READ_STEP;
         cells.filter(|cell| load(*cell) <= limit).count() as f64
     };
-    // A load is carried while no more than `behind` of it is left over. A cell at the very limit may be
-    // either, and so may one that a device carries at some times and not at others.
+    // A load counts as carried if at most `BEHIND` of it is left over. A cell exactly at the limit
+    // may go either way. So may a cell that the device carries at some times and not at others.
     let limit = SERVED / (1.0 - BEHIND);
     let either = ARRIVALS + 1.5 * heard.noise.deviation();
     let low = count(SERVED * heard.noise.slowest() * (1.0 - either));
@@ -128,7 +130,7 @@ fn reach(heard: &Heard<'_>, sentence: &str) -> Vec<Judged> {
             _ => 0.0,
         };
         let perhaps = between(text, "perhaps up to ", " reads/s").and_then(scaled).unwrap_or(reads);
-        // So much is possible, and a step more is not.
+        // The stated load is possible, and a load one step higher is not.
         let either = 1.0 + ARRIVALS + 1.5 * heard.noise.deviation();
         let possible = reads == 0.0 || p95(reads, writes, SERVED * either) <= bound;
         let no_more = 1.0 < (perhaps + READ_STEP) / 1900.0 + 1e-6
@@ -177,7 +179,7 @@ mod tests {
             let formula = 20f64.ln() / (SERVED - reads) * 1e9;
             assert!((p95(reads, 0.0, SERVED) / formula - 1.0).abs() < 0.05, "{reads}");
         }
-        // Even arrivals wait less than those by chance would.
+        // Even arrivals wait less than arrivals by chance.
         let formula = 20f64.ln() / (SERVED - 1000.0) * 1e9;
         assert!(p95(500.0, 500.0, SERVED) < formula);
         assert_eq!(p95(1500.0, 500.0, SERVED), f64::INFINITY);

@@ -1,7 +1,7 @@
-//! Holds each sentence of a conclusion against what is true of its device.
+//! Compares each sentence of a conclusion with the truth about its device.
 //!
-//! A sentence that cannot be read is an error of the bench, not one that passes: who words a conclusion
-//! anew teaches the bench to read it.
+//! A sentence that the bench cannot read is an error of the bench. It does not pass. If you reword
+//! a conclusion, teach the bench to read it.
 
 mod maps;
 mod searches;
@@ -21,14 +21,14 @@ pub use searches::{
 pub use studies::{access_mix, multi_stream, write_concurrency, write_concurrency_compressed};
 pub use sweeps::{compressed_sweep, sweep};
 
-/// Says which sentences of a session are right.
+/// Judges which sentences of a session are right.
 pub type Judge = fn(&Heard<'_>) -> Vec<Judged>;
 
-/// What is judged.
+/// The session to judge.
 pub struct Heard<'a> {
-    /// What the session came to.
+    /// The outcome of the session.
     pub session: &'a Session,
-    /// The same without noise.
+    /// The outcome of the same experiment without noise.
     pub truth: &'a Truth,
     /// Its noise.
     pub noise: Noise,
@@ -36,17 +36,17 @@ pub struct Heard<'a> {
     pub seed: u64,
 }
 
-/// What each setting does without noise.
+/// The rates of each setting without noise.
 #[derive(Clone, Debug, Default)]
 pub struct Truth {
-    /// I/Os and bytes per second, by the setting's name.
+    /// I/Os and bytes per second, by the name of the setting.
     pub settings: BTreeMap<String, (f64, f64)>,
-    /// How long a session lasts.
+    /// The length of a session.
     pub lasted: Span,
 }
 
 impl Truth {
-    /// That of sessions without noise.
+    /// The truth from sessions without noise.
     pub fn of(sessions: &[Session]) -> Self {
         let mut sums: BTreeMap<String, (f64, f64, f64)> = BTreeMap::new();
         for seen in sessions.iter().flat_map(|session| &session.trials) {
@@ -59,38 +59,38 @@ impl Truth {
     }
 }
 
-/// What a sentence is worth.
+/// The judgment on a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Worth {
-    /// It is true.
+    /// The sentence is true.
     Right,
-    /// It is not.
+    /// The sentence is false.
     Wrong,
-    /// It says that it does not know.
+    /// The sentence says that it does not know.
     CannotTell,
-    /// The bench does not understand it.
+    /// The bench does not understand the sentence.
     Unread,
 }
 
-/// A sentence and what it is worth.
+/// A sentence with its judgment.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// What kind of sentence it is, as the table has it.
+    /// The kind of sentence, as the table names it.
     pub kind: &'static str,
-    /// What it is worth.
+    /// The judgment.
     pub worth: Worth,
     /// The sentence.
     pub sentence: String,
 }
 
 impl Judged {
-    /// A sentence that is right if this holds.
+    /// A sentence that is right if `right` is true.
     pub fn holds(kind: &'static str, sentence: &str, right: bool) -> Self {
         let worth = if right { Worth::Right } else { Worth::Wrong };
         Self { kind, worth, sentence: sentence.to_owned() }
     }
 
-    /// A sentence that says that it cannot be told.
+    /// A sentence that says that it does not know.
     pub fn open(kind: &'static str, sentence: &str) -> Self {
         Self { kind, worth: Worth::CannotTell, sentence: sentence.to_owned() }
     }
@@ -131,7 +131,7 @@ pub fn labels(text: &str) -> Vec<&str> {
     text.split(", ").flat_map(|part| part.split(" and ")).map(str::trim).collect()
 }
 
-/// "10 % (7 to 13 %)", "10 %": the ends of what is said, as shares.
+/// "10 % (7 to 13 %)", "10 %": the ends of the stated interval, as shares.
 pub fn span(text: &str) -> Option<(f64, f64)> {
     let Some((_, ends)) = text.split_once('(') else {
         return percent(text).map(|value| (value, value));
@@ -142,7 +142,7 @@ pub fn span(text: &str) -> Option<(f64, f64)> {
     Some((least, most))
 }
 
-/// What stands between two words.
+/// The text between two words.
 pub fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(start)?;
     rest.split_once(end).map(|(inner, _)| inner)

@@ -6,7 +6,7 @@ use crate::conclusions::lab::{Noise, burst};
 /// Half of the last digit of a percentage as the sentences round it.
 const ROUNDED: f64 = 0.0051;
 
-/// So many settings that could be it leave open which.
+/// If at least this many settings could be the answer, the sentence leaves the question open.
 const MANY: usize = 4;
 
 /// The device saturates at queue depth 8.
@@ -14,12 +14,12 @@ pub fn peak_at_8(heard: &Heard<'_>) -> Vec<Judged> {
     saturation(heard, 8.0, &[])
 }
 
-/// Each depth gives as much.
+/// Each depth gives the same rate.
 pub fn peak_at_1(heard: &Heard<'_>) -> Vec<Judged> {
     saturation(heard, 1.0, &[])
 }
 
-/// 4 gives the most, and 256 a fifth less.
+/// Depth 4 gives the highest rate, and depth 256 a fifth less.
 pub fn peak_at_4(heard: &Heard<'_>) -> Vec<Judged> {
     saturation(
         heard,
@@ -28,7 +28,7 @@ pub fn peak_at_4(heard: &Heard<'_>) -> Vec<Judged> {
     )
 }
 
-/// The rises until 256.
+/// The rate rises up to depth 256.
 pub fn peak_rising(heard: &Heard<'_>) -> Vec<Judged> {
     saturation(heard, 256.0, &[])
 }
@@ -92,13 +92,13 @@ fn cost(sentence: &str, losses: &[(f64, f64)]) -> Option<Judged> {
         return Some(Judged::unread(sentence));
     };
     let least = least / 100.0;
-    // What is not named loses nothing.
+    // A setting that is not in the list loses nothing.
     let truth = losses.iter().find(|(one, _)| *one == setting).map_or(0.0, |(_, loss)| *loss);
     let right = least - ROUNDED <= truth && truth <= most + ROUNDED;
     Some(Judged::holds("what the end costs", sentence, right))
 }
 
-/// Only what it says against the target is judged: the figure is what was measured.
+/// Only the statement about the target is judged: the figure itself is the measured one.
 fn official(heard: &Heard<'_>, sentence: &str) -> Judged {
     const KIND: &str = "the official run";
     let changes = matches!(heard.noise, Noise::Drift | Noise::Burst);
@@ -114,8 +114,8 @@ const HIGHEST: f64 = CAPACITY - 92.103;
 pub fn peak_load(heard: &Heard<'_>) -> Vec<Judged> {
     let mut judged = Vec::new();
     let sentences = &heard.session.sentences;
-    // A device that is slower for a while carries less for a while; and where its speed varies, its long
-    // response times are those of its slow times.
+    // A device that is slower for a while carries less for a while. Where its speed varies, its
+    // long response times are those of its slow periods.
     let slowest = heard.noise.slowest() * (1.0 - 1.5 * heard.noise.deviation());
     let (low, high) = ((CAPACITY * slowest - (CAPACITY - HIGHEST)).max(1.0), HIGHEST);
     for (place, sentence) in sentences.iter().enumerate() {
@@ -147,7 +147,7 @@ pub fn peak_load(heard: &Heard<'_>) -> Vec<Judged> {
             ),
             false => (meets, misses.unwrap_or(f64::INFINITY)),
         };
-        // What it is to be known to: --tolerance.
+        // The accuracy that the search was asked for: --tolerance.
         let right = 0.95 * least <= high && low <= 1.05 * most;
         let whole = format!("{sentence} {next}");
         judged.push(match right && is_wide {
@@ -176,7 +176,7 @@ fn official_load(sentence: &str, (low, high): (f64, f64)) -> Judged {
     }
 }
 
-/// The target is as fast in each round.
+/// The target is equally fast in each round.
 pub fn sustain_level(heard: &Heard<'_>) -> Vec<Judged> {
     sustain(heard, None)
 }
@@ -192,21 +192,21 @@ fn sustain(heard: &Heard<'_>, step: Option<usize>) -> Vec<Judged> {
     for sentence in &heard.session.sentences {
         if sentence.starts_with("A credit or a cache ")
             || sentence.starts_with("Nothing was written beforehand")
-            // That says what was measured, and by how much it may be off.
+            // These sentences say what was measured, and how far it may be off.
             || sentence.starts_with("The most that was measured is ")
             || sentence.starts_with("Each load was measured once: ")
         {
             continue;
         }
         if sentence.starts_with("After pauses of ") {
-            // That others use the target while it is told of one pause is not for the sentence to see.
+            // The sentence cannot see that others used the target while one pause was measured.
             let one = after_pauses(sentence);
             let is_excused = heard.noise == Noise::Burst && one.worth == Worth::Wrong;
             judged.push(if is_excused { Judged::open(one.kind, sentence) } else { one });
             continue;
         }
         if sentence.starts_with("Phase '") {
-            // What drifts, or is used by others meanwhile, may be at no level.
+            // A target that drifts, or that others use meanwhile, may have no level.
             let may_move = matches!(heard.noise, Noise::Drift | Noise::Burst);
             let right = may_move || sentence.contains(" from its beginning");
             judged.push(match sentence.contains(" cannot be told, ") {
@@ -253,14 +253,15 @@ fn after_pauses(sentence: &str) -> Judged {
             Judged::holds(KIND, sentence, low - ROUNDED <= 1.0 && 1.0 <= high + ROUNDED)
         }
         (Some(times), None) => Judged::holds(KIND, sentence, (times - 1.0).abs() <= 0.011),
-        // Nothing is held against a rate that is not steady.
+        // Nothing is compared with a rate that is not steady.
         (None, _) => Judged::open(KIND, sentence),
     }
 }
 
-/// The true speed of each round, chance left out.
+/// The true speed of each round, without chance.
 fn speeds(heard: &Heard<'_>, step: Option<usize>) -> Vec<f64> {
-    // What follows the rounds is none: "... in rounds 6 to 10, ...", "... after 25 rounds ...".
+    // The trials after the rounds are not rounds: "... in rounds 6 to 10, ...", "... after 25
+    // rounds ...".
     let all = heard.session.trials.len();
     let said = heard.session.sentences.iter().find_map(|one| {
         let last = between(one, " in rounds ", ", ").and_then(|said| said.split_once(" to "));
@@ -298,7 +299,7 @@ fn range(speeds: &[f64]) -> f64 {
     1.0 - speeds.iter().copied().fold(f64::INFINITY, f64::min) / most
 }
 
-/// The last five rounds are alike to a tenth, and so is at least as much before them.
+/// The last five rounds are alike within a tenth.
 fn is_steady(speeds: &[f64]) -> bool {
     speeds.len() >= 5 && range(&speeds[speeds.len() - 5..]) <= 0.1
 }
@@ -308,8 +309,8 @@ fn is_level(speeds: &[f64]) -> bool {
     range(speeds) < 0.02
 }
 
-/// "It fell from A to B in round N, ...": whether there is such a change, to a round and to half of its
-/// size.
+/// "It fell from A to B in round N, ...": whether there is such a change, within one round and
+/// within half of its size.
 fn has_changed(speeds: &[f64], sentence: &str) -> bool {
     let round = between(sentence, " in round ", ",").and_then(number).unwrap_or(0.0) as usize;
     let figure = |start, end| between(sentence, start, end).and_then(rate);

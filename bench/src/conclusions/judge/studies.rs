@@ -1,21 +1,21 @@
-//! The sentences of the studies, each held against what its settings truly give.
+//! The sentences of the studies, each compared with the true rates of its settings.
 
 use super::sweeps::{Curve, is_about_the_run, odd, payloads, saved};
 use super::{Heard, Judged, between, labels, percent, span};
 
-/// What differs by less than this is alike: half of the last digit of a percentage, and what noiseless
-/// trials are off by.
+/// Rates that differ by less than this are alike: half of the last digit of a percentage, plus the
+/// error of noiseless trials.
 const ALIKE: f64 = 0.01;
 
-/// The share of the best that is enough in the study of concurrent writes, as the bench has it.
+/// The share of the best that is enough in the study of concurrent writes, as set in the bench.
 const ENOUGH: f64 = 0.9;
 
-/// The study of concurrent writes on a device to which all data is alike.
+/// The study of concurrent writes on a device that treats all data alike.
 pub fn write_concurrency(heard: &Heard<'_>) -> Vec<Judged> {
     writers(heard, false)
 }
 
-/// On one that compresses.
+/// The same study on a device that compresses.
 pub fn write_concurrency_compressed(heard: &Heard<'_>) -> Vec<Judged> {
     writers(heard, true)
 }
@@ -72,12 +72,13 @@ fn sizes(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     parts.split(", ").map(part).collect()
 }
 
-/// A ratio as it is said, "93 % (91 to 95 %)" or "cannot be told ... (97 to 105 %)": whether it is true.
+/// A ratio as a sentence states it, "93 % (91 to 95 %)" or "cannot be told ... (97 to 105 %)":
+/// whether it is true.
 fn ratio(kind: &'static str, sentence: &str, said: &str, truth: f64) -> Option<Judged> {
     let is_open = said.contains("cannot be told") || said.contains("nothing that can be told");
     let (low, high) = match said.contains('(') || !is_open {
         true => span(said)?,
-        // Without an interval nothing is said.
+        // Without an interval, the sentence states nothing.
         false => (0.0, f64::INFINITY),
     };
     let is_within = low - ALIKE <= truth && truth <= high + ALIKE;
@@ -101,7 +102,7 @@ pub fn multi_stream(heard: &Heard<'_>) -> Vec<Judged> {
     judged
 }
 
-/// What a target truly gives at most, one way, over the settings that are wanted.
+/// The true maximum of a target in one direction, over the settings that `wanted` selects.
 fn most(heard: &Heard<'_>, target: &str, read: bool, wanted: impl Fn(&str) -> bool) -> f64 {
     let share = if read { "read-share 100%" } else { "read-share 0%" };
     let start = format!("targets {target}, {share}, ");
@@ -213,7 +214,7 @@ fn scaled(sentence: &str, said: &str, truth: f64) -> Option<Judged> {
     Some(Judged::holds(KIND, sentence, low - 0.051 <= truth && truth <= high + 0.051))
 }
 
-/// What the second worker costs or gains.
+/// The cost or the gain of the second worker.
 fn second_worker(said: &str, truth: f64) -> Option<Judged> {
     const KIND: &str = "the second worker";
     if let Some(loss) = said.strip_prefix("the second worker costs ") {
@@ -260,7 +261,7 @@ pub fn access_mix(heard: &Heard<'_>) -> Vec<Judged> {
     judged
 }
 
-/// The most that drives truly reach with a mix.
+/// The true maximum of drives with a mix.
 fn reached(heard: &Heard<'_>, drives: &str, read: bool, mix: &str) -> f64 {
     let start = format!("pattern {mix}, ");
     most(heard, drives, read, |one| one.starts_with(&start))
@@ -292,7 +293,7 @@ fn costs(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     Some(judged)
 }
 
-/// One mix against the pure one.
+/// One mix compared with the pure one.
 fn cost(said: &str, share: impl Fn(&str) -> f64) -> Option<Judged> {
     const KIND: &str = "what a mix costs";
     let within =
@@ -371,7 +372,7 @@ fn below_reads(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     Some(judged)
 }
 
-/// What more requests per disk gain.
+/// The gain from more requests per disk.
 fn gain(heard: &Heard<'_>, (drives, read): (&str, bool), said: &str) -> Option<Judged> {
     const KIND: &str = "what depth gains";
     let truth = |mix: &str| {

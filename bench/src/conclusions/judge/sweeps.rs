@@ -1,18 +1,18 @@
-//! The sentences of a sweep, each held against what its settings truly give.
+//! The sentences of a sweep, each compared with the true rates of its settings.
 
 use super::{Heard, Judged, between, labels, percent, rate, span};
 use crate::conclusions::lab::Noise;
 
-/// Settings that differ by less than this are taken to be alike: what a noiseless trial is off by.
+/// Settings that differ by less than this count as alike: it is the error of a noiseless trial.
 const ALIKE: f64 = 0.005;
 
 /// Half of the last digit of a percentage as the sentences round it.
 const ROUNDED: f64 = 0.0051;
 
-/// The share of the best that is enough, as the sweeps of the bench have it.
+/// The share of the best that is enough, as set in the sweeps of the bench.
 const ENOUGH: f64 = 0.95;
 
-/// A sweep on a device to which all data is alike.
+/// A sweep on a device that treats all data alike.
 pub fn sweep(heard: &Heard<'_>) -> Vec<Judged> {
     judged(heard, false)
 }
@@ -34,14 +34,15 @@ fn judged(heard: &Heard<'_>, compresses: bool) -> Vec<Judged> {
     judged
 }
 
-/// What says how the trials were made and nothing of the device.
+/// Whether a sentence says only how the trials were made, and nothing about the device.
 pub fn is_about_the_run(sentence: &str) -> bool {
     sentence.starts_with("No point was repeated, so ")
 }
 
-/// None of a sentence that is not known.
+/// `None` for an unknown sentence.
 fn one(heard: &Heard<'_>, (sentence, next): (&str, &str), compresses: bool) -> Option<Vec<Judged>> {
-    /// What is judged with the sentence before it, or says what was done and nothing of the device.
+    /// These sentences are judged with the sentence before them, or say what was done and nothing
+    /// about the device.
     const BESIDE: [&str; 4] =
         ["These cannot be told", "No other point", "Two points are told", "So few trials"];
     let is_beside = BESIDE.iter().any(|start| sentence.starts_with(start));
@@ -63,7 +64,7 @@ fn one(heard: &Heard<'_>, (sentence, next): (&str, &str), compresses: bool) -> O
     curve(heard, sentence)
 }
 
-/// What is said of data that repeats itself.
+/// Judges a sentence about data that repeats itself.
 pub fn payloads(sentence: &str, compresses: bool) -> Option<Judged> {
     const KIND: &str = "zeros";
     let holds = |right| Some(Judged::holds(KIND, sentence, right));
@@ -80,15 +81,15 @@ pub fn payloads(sentence: &str, compresses: bool) -> Option<Judged> {
     said.starts_with("written ").then(|| Judged::holds(KIND, sentence, compresses))
 }
 
-/// What is held against trials of data that repeats itself.
+/// Judges the doubt about trials of data that repeats itself.
 pub fn saved(heard: &Heard<'_>, compresses: bool) -> Option<Judged> {
     const CODE: &str = "repeating-data-faster";
     let is_said = heard.session.doubts.contains(&CODE);
     is_said.then(|| Judged::holds("zeros", CODE, compresses))
 }
 
-/// "The best is X: V ± h (3 trials)." or "The highest is X: ...", with what cannot be told from it:
-/// whatever is not named there has to be less.
+/// "The best is X: V ± h (3 trials)." or "The highest is X: ...", with the settings that cannot be
+/// distinguished from it. Every setting that is not named there has to be lower.
 fn best(
     heard: &Heard<'_>,
     (sentence, next): (&str, &str),
@@ -98,7 +99,7 @@ fn best(
     let (_, said) = sentence.split_once(" is ")?;
     let (name, figure) = said.split_once(": ")?;
     let (figure, _) = figure.rsplit_once(" (")?;
-    // What is saved on counts where that was not found.
+    // Zeros count as a setting unless the device compresses and the session has reported this.
     let is_told = heard.session.sentences.iter().any(|one| one.starts_with("Not counted "));
     let settings = heard
         .truth
@@ -113,7 +114,7 @@ fn best(
         .map(|list| list.trim_end_matches('.').split("; ").collect())
         .unwrap_or_default();
     let whole = format!("{sentence} {next}");
-    // Which the others are is not said.
+    // The sentence does not name the others.
     let is_cut = equals.last().is_some_and(|last| last.starts_with("and "));
     let is_less = |(one, value): &(&str, f64)| {
         *one == name || equals.contains(one) || *value < (1.0 - ALIKE) * own
@@ -127,7 +128,7 @@ fn best(
     Some(judged)
 }
 
-/// "856 MiB/s ± 3 %": whether what is true is within.
+/// "856 MiB/s ± 3 %": whether the true figure lies within.
 fn figure_of(heard: &Heard<'_>, name: &str, figure: &str, sentence: &str) -> Option<Judged> {
     const KIND: &str = "the best's figure";
     let Some((value, half)) = figure.split_once(" ± ") else {
@@ -141,16 +142,16 @@ fn figure_of(heard: &Heard<'_>, name: &str, figure: &str, sentence: &str) -> Opt
     Some(Judged::holds(KIND, sentence, right))
 }
 
-/// What is said of the settings along one axis, the others being what they are.
+/// The settings along one axis, with the other axes fixed.
 pub struct Curve {
-    /// Their labels and what each truly gives of the best, by rising load.
+    /// Their labels and the true share of the best that each gives, by rising load.
     shares: Vec<(String, f64)>,
-    /// What is enough.
+    /// The share that is enough.
     enough: f64,
 }
 
 impl Curve {
-    /// The settings whose names have all these parts and one of this axis.
+    /// The settings whose names have all the common parts and one part of this axis.
     pub fn of(heard: &Heard<'_>, axis: &str, common: &[&str], enough: f64) -> Self {
         let start = format!("{axis} ");
         let all = heard.truth.settings.iter().filter_map(|(name, (_, value))| {
@@ -173,7 +174,8 @@ impl Curve {
     }
 
     /// "LABEL ... (96 % of the best, at least 93 %: V)[; of 1 and 2 that cannot be told][; 64 costs
-    /// ...]": it is enough, what is below it and is not named is not, and the shares are true.
+    /// ...]": whether the label is enough, lower labels that are not named are not enough, and the
+    /// shares are true.
     pub fn enough(&self, sentence: &str, label: &str) -> Option<Vec<Judged>> {
         let unsure = between(sentence, "; of ", " that cannot be told");
         let unsure = unsure.map(labels).unwrap_or_default();
@@ -211,14 +213,14 @@ impl Curve {
         Some(judged)
     }
 
-    /// That the last setting is the best and all others are too little.
+    /// Whether the last setting is the best and no other is enough.
     pub fn rises(&self, sentence: &str) -> Option<Vec<Judged>> {
         let (last, below) = self.shares.split_last()?;
         let right = self.enough <= last.1 && below.iter().all(|(_, share)| *share < self.enough);
         Some(Vec::from([Judged::holds("enough", sentence, right)]))
     }
 
-    /// "; 64 costs 10 % (7 to 13 %)", if that is said; none where it cannot be read.
+    /// "; 64 costs 10 % (7 to 13 %)", if the sentence says so; `None` if it cannot be read.
     fn cost(&self, sentence: &str) -> Option<Vec<Judged>> {
         let part = sentence.split("; ").find_map(|part| {
             let said = [" costs ", " cost "].iter().find_map(|verb| part.split_once(verb));
@@ -232,7 +234,7 @@ impl Curve {
     }
 }
 
-/// What is said of settings that do not fit into their curve: in truth all do.
+/// Sentences about settings that do not fit into their curve. In truth all settings fit.
 pub fn odd(heard: &Heard<'_>, rest: &str, sentence: &str) -> Option<Vec<Judged>> {
     if rest.starts_with("the curve is not monotonic: ") {
         return Some(Vec::from([Judged::holds("not monotonic", sentence, false)]));
@@ -241,7 +243,7 @@ pub fn odd(heard: &Heard<'_>, rest: &str, sentence: &str) -> Option<Vec<Judged>>
         let right = heard.noise == Noise::Burst;
         return Some(Vec::from([Judged::holds("restless", sentence, right)]));
     }
-    // That says what was done.
+    // This sentence says what was done.
     rest.contains(" fell out of the curve and was measured again: ").then(Vec::new)
 }
 
@@ -273,9 +275,9 @@ fn curve(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     said.starts_with("enough (").then(|| curve.enough(rest, label))?
 }
 
-/// "AXIS matters most: ...": whether the means along it differ most.
+/// "AXIS matters most: ...": whether the means differ most along this axis.
 fn matters(heard: &Heard<'_>, sentence: &str) -> Judged {
-    // For each axis its labels, with the sum of the logarithms and their number.
+    // The labels of each axis, with the sum of the logarithms and the number of values.
     type Labels<'a> = Vec<(&'a str, f64, f64)>;
     let mut levels: Vec<(&str, Labels<'_>)> = Vec::new();
     for (name, (_, bandwidth)) in &heard.truth.settings {

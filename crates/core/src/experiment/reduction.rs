@@ -257,12 +257,13 @@ mod tests {
     use crate::facts::Answer;
     use crate::verdict::testing::Invented;
 
-    /// A device that moves so much of each kind at 1000 MB/s, between trials that differ by so much.
+    /// A device that moves these shares of each kind of data at 1000 MB/s, with this noise between
+    /// trials.
     struct Invention {
         moves: [f64; 4],
         noise: f64,
         drift: f64,
-        /// Whether its counters tell what was moved, and its speed nothing.
+        /// Whether its counters show the moved bytes, and its speed shows nothing.
         by_bytes: bool,
     }
 
@@ -273,7 +274,7 @@ mod tests {
         ReductionProbe::new(region, target, Access::DIRECT, seed).unwrap()
     }
 
-    /// Shows the probe trials that were made up, and gives what it found.
+    /// Gives invented probe trials to the probe, and returns what it found.
     fn run(
         probe: &mut ReductionProbe,
         mut invented: Invented,
@@ -329,7 +330,7 @@ mod tests {
             let device = Invention { noise, drift, ..ALIKE };
             let all: Vec<Reduction> = (0..200).map(|seed| found(&device, seed)).collect();
             let wrong = all.iter().filter(|one| one.reduces() == Answer::Yes).count();
-            // 21 of 200 are exceeded once in a thousand times at 1 of 20.
+            // At 1 of 20, more than 21 of 200 are wrong once in a thousand times.
             assert!(wrong <= 21, "{noise} {drift}: {wrong}");
             let told = all.iter().filter(|one| one.reduces() == Answer::No).count();
             assert!(noise > 0.05 || drift > 0.0 || told > 180, "{noise} {drift}: {told}");
@@ -368,7 +369,7 @@ mod tests {
         invented.disk().kind = LayerKind::Zram;
         let mut probe = probe(1, &invented.targets[0].clone());
         let found = run(&mut probe, invented, |kind, invented| {
-            // Beside it something else is held, all the time.
+            // The device also holds other data, all the time.
             let held = 5e9 + [1.0, 0.25, 1.0, 0.0][kind] * EACH.0 as f64;
             invented.device().held = Some(Bytes(held as u64));
         });

@@ -1103,7 +1103,8 @@ mod tests {
         {
             assert_eq!(limits.allow(Bytes(size)), allowed, "{size}");
         }
-        // What ext4 tells of a disk that has none, and what makes no sense.
+        // The values that ext4 reports for a disk without atomic writes, and values that make no
+        // sense.
         assert_eq!(AtomicWrites::of(Bytes(0), Bytes(0)), None);
         assert_eq!(AtomicWrites::of(Bytes(8192), Bytes(4096)), None);
     }

@@ -316,9 +316,9 @@ mod tests {
     fn each_kind_of_reduction_is_told_by_the_data_that_it_saves_on() {
         for (known, deeds, reduces) in [
             (reduction(ALIKE, ALIKE, [ALIKE, ALIKE]), "saves on none of them", Answer::No),
-            // A compressor saves on zeros as well, and that is no other reduction.
+            // A compressor saves on zeros as well. That is not another kind of reduction.
             (reduction(MORE, ALIKE, [MORE, MORE]), "compresses", Answer::Yes),
-            // To who deduplicates zeros are one more block that repeats.
+            // For a deduplicating device zeros are one more block that repeats.
             (reduction(ALIKE, MORE, [MORE, ALIKE]), "deduplicates", Answer::Yes),
             (reduction(ALIKE, ALIKE, [MORE, MORE]), "skips zeros", Answer::Yes),
             (reduction(ALIKE, MORE, [MORE, MORE]), "deduplicates and skips zeros", Answer::Yes),
@@ -342,10 +342,10 @@ mod tests {
         assert_eq!(counted.answer(), Answer::Yes);
         let words = counted.in_words("was");
         assert_eq!(words, "took 25 % (22 to 30 %) of the bytes that unique data takes");
-        // All of them reached the disk, which may compress by itself.
+        // All bytes reached the disk, which may compress by itself.
         assert_eq!(Saving { reached: Some(all), ..saving(MORE) }.answer(), Answer::Yes);
         assert_eq!(Saving { reached: Some(all), ..saving(VAGUE) }.answer(), Answer::Unknown);
-        // Who tells all that it holds, as zram does, leaves nothing to its speed.
+        // A device that reports all bytes that it holds, as zram does, needs no check of its speed.
         assert_eq!(Saving { speed: None, reached: Some(all) }.answer(), Answer::No);
         assert_eq!(Saving::default().answer(), Answer::Unknown);
     }

@@ -316,7 +316,7 @@ mod tests {
         histogram
     }
 
-    /// Values of every magnitude, and not only near the largest.
+    /// Values of every magnitude, not only near the largest.
     fn times() -> impl Strategy<Value = Vec<u64>> {
         prop::collection::vec((0u32..64, any::<u64>()).prop_map(|(s, v)| v >> s), 1..300)
     }

@@ -232,7 +232,8 @@ mod tests {
         let stall = intervals[2 * 1234];
         assert_eq!((stall.start, stall.ios), (Span::from_secs(1234), [2, 0]));
         assert_eq!(stall.times[0], Times { min: 7, max: 1_235_000, sum: 1_235_007 });
-        // Eight seconds each, those of both streams side by side, and the rest at the end.
+        // Each stretch has eight seconds; those of both streams are adjacent; the rest is at the
+        // end.
         assert_eq!(stretches.len() as u64, 2 * seconds.div_ceil(8));
         for (place, pair) in stretches.chunks(2).enumerate() {
             let start = 8 * place as u64;

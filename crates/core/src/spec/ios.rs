@@ -248,7 +248,7 @@ mod tests {
             stream.load_in_words(),
             "random 50/50 read/write 8 KiB, sequential write 64 KiB and random read 8 KiB"
         );
-        // Without kinds all regions have the same.
+        // Without kinds all regions have the same load.
         let alike = Stream::reading("alike", (0..2).map(region).collect());
         assert_eq!(alike.of_region(1).load_in_words(), alike.load_in_words());
         let ios = Ios::ByRegion(vec![kind(4096, 1.0, Pattern::RANDOM); 2]);

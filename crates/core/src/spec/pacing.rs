@@ -299,7 +299,7 @@ mod tests {
         })
     }
 
-    /// From 0 to 1000/s in 10 s, and so it stays.
+    /// The load rises from 0 to 1000/s in 10 s and then stays there.
     fn rising() -> OfferedLoad {
         let stage = Stage { lasts: Span::from_secs(10), begins: Rate(0.0), ends: Rate(1000.0) };
         OfferedLoad::Course(Course::new(Vec::from([stage])))

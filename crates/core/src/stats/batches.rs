@@ -264,14 +264,14 @@ mod tests {
 
     #[test]
     fn forty_intervals_make_twenty_batches() {
-        // Pairs of 0 and 2: every batch has the mean 1, however much the intervals differ.
+        // Pairs of 0 and 2: every batch has the mean 1, despite the spread of the intervals.
         let series: Vec<f64> = (0..40).map(|k| f64::from(k % 2) * 2.0).collect();
         assert_eq!(mean(&series), Some(Estimate { value: 1.0, half_width: Some(0.0) }));
     }
 
     #[test]
     fn correlated_batches_are_merged() {
-        // A slow wave: its batches resemble their neighbours, so fewer and wider ones count.
+        // A slow wave: batches resemble their neighbors, so fewer and wider batches are used.
         let wave: Vec<f64> = (0..60).map(|k| (f64::from(k) / 6.0).sin()).collect();
         let naive = {
             let batches: Vec<Batch> =
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(rate(1, Span(0), &[]), None);
     }
 
-    /// The share of so many simulated series whose interval holds the true mean, zero.
+    /// The share of simulated series whose interval contains the true mean, zero.
     fn coverage(runs: u64, length: usize, correlation: f64) -> f64 {
         let covered = (0..runs)
             .filter(|&seed| {
@@ -364,8 +364,8 @@ mod tests {
         quantile(&whole, &series, Some(Direction::Read), Quantile(q))
     }
 
-    /// Exponential times around a scale that wanders from interval to interval, and the share of
-    /// runs whose interval holds the quantile of the whole process.
+    /// Exponential times with a scale that varies from interval to interval. The result is the
+    /// share of runs whose interval contains the quantile of the whole process.
     fn quantile_coverage(q: f64, wander: f64, correlation: f64) -> f64 {
         let runs = 400;
         // The stationary quantile, from one very long run.
@@ -401,7 +401,8 @@ mod tests {
 
     #[test]
     fn half_a_run_at_twice_the_time_is_very_uncertain() {
-        // The binomial half-width of a median of 40000 I/Os is nothing; the batches know better.
+        // The binomial half-width of the median of 40,000 I/Os is almost zero. The batches show the
+        // real uncertainty.
         let series = intervals((0..40).map(|second| {
             let base = if second % 8 < 4 { 100_000 } else { 220_000 };
             (0..1000).map(|k| base + k * 10).collect()

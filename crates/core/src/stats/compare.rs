@@ -368,13 +368,13 @@ mod tests {
         Estimate { value, half_width: None }
     }
 
-    /// Experiments of which none may be wrong in more than one of twenty: of so many seeds as many as a
-    /// right procedure would exceed once in a thousand times.
+    /// The number of experiments, each with its own seed, and the number of them that may be wrong.
+    /// A procedure that is wrong in 1 of 20 exceeds it once in a thousand times.
     const SEEDS: u64 = 400;
     const WRONG_MAX: u32 = 34;
 
-    /// Trials of so many settings, of so many repeats each, that all reach the same: in passes, with
-    /// noise between trials and a drift from the first to the last.
+    /// Trials of `count` settings with the same true rate, `repeats` of each, in passes. There is
+    /// noise between trials, and a drift from the first to the last.
     fn alike(
         chance: &mut SplitMix64,
         count: usize,
@@ -403,7 +403,8 @@ mod tests {
 
     #[test]
     fn critical_values_equal_the_tables() {
-        // Student's t of 1 and 2 degrees in closed form, otherwise the tables'; the normal's.
+        // Student's t with 1 and 2 degrees of freedom in closed form, otherwise the values of the
+        // tables; and the normal distribution's.
         let beyond = |comparisons: f64| 0.025 / comparisons;
         let one = |n: f64| 1.0 / (std::f64::consts::PI * beyond(n)).tan();
         let two = |n: f64| {

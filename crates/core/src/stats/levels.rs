@@ -413,7 +413,8 @@ mod tests {
     #[test]
     fn steps_are_found_where_they_are() {
         const RUNS: u64 = 60;
-        // The window, where in it the step is, and to what share of the level before.
+        // The interval, the number of intervals, the place of the step, its level relative to the
+        // level before, and the noise.
         for (length, count, at, to, deviation) in [
             (TENTH, 20, 0.5, 0.3, 0.05),
             (TENTH, 50, 0.5, 0.5, 0.05),
@@ -447,7 +448,8 @@ mod tests {
 
     #[test]
     fn a_step_is_found_behind_an_interval_in_which_nothing_completed() {
-        // A closed loop of 16 slow I/Os completes all of them together, the first after an interval.
+        // A closed loop of 16 slow I/Os completes all of them together, the first ones after one
+        // interval.
         let slow = std::iter::once(0.0).chain(std::iter::repeat_n(160.0, 11));
         for seed in 0..20 {
             let fast = noisy(seed, 33, 0.3, 0.08).into_iter().map(|one| one * 0.3);

@@ -125,19 +125,19 @@ mod tests {
             bytes: [Bytes(reads * 4096), Bytes(0)],
             queue_depth: 1.0,
         };
-        // 1000 a second for 50 s, and 10 s in which next to nothing is left.
+        // 1000 per second for 50 s, then 10 s with very little left.
         invented.set_series((0..60).map(|second| if second < 50 { 1000 } else { 10 }));
         invented.worker().whole = Some(until(50, 50_000));
         let record = &invented.trial.record;
         let rate = iops(record, Some(0), Some(Direction::Read)).unwrap();
         assert_eq!((rate.value, rate.half_width), (1000.0, Some(0.0)));
         assert_eq!(bandwidth(record, None, None).unwrap().value, 4_096_000.0);
-        // Of workers that are done at different times the intervals before the first tell.
+        // Workers end at different times. Only the intervals before the first end count.
         let other =
             WorkerRecord { worker: 1, whole: Some(until(20, 4000)), ..invented.worker().clone() };
         invented.trial.record.workers.push(other);
         assert_eq!(iops(&invented.trial.record, None, None).unwrap().value, 1000.0);
-        // While one goes on until the end the load is whole.
+        // The load is whole as long as one worker continues to the end.
         invented.worker().whole = None;
         let full = 2.0 * 60_000.0 / 60.0;
         assert_eq!(iops(&invented.trial.record, None, None).unwrap().value, full);

@@ -158,7 +158,7 @@ mod tests {
             [interval(0, 0, 1000, [10, 0]), interval(0, 1000, 400, [9, 0]), Interval::default()];
         assert_eq!(iops_series(&slices(series), None), [10.0]);
         assert_eq!(slices([] as [Interval; 0]), []);
-        // One that is longer than all others makes none of them a stump.
+        // An interval that is longer than the others does not make the others incomplete.
         let series = [(0, 500), (500, 100), (600, 100), (700, 100)]
             .map(|(start, length)| interval(0, start, length, [1, 0]));
         assert_eq!(slices(series).len(), 4);

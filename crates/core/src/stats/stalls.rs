@@ -280,8 +280,9 @@ mod tests {
     const TENTH: u64 = 100_000_000;
     const USUAL: u64 = 1_000_000;
 
-    /// A device that serves each I/O in a millisecond, and holds all of them at some times: (from, for)
-    /// in milliseconds. A closed loop of that depth, or an open one of that many I/Os a second.
+    /// A device that serves each I/O in a millisecond, and holds all of them at some times: (from,
+    /// for) in milliseconds. The load is a closed loop of depth `load`, or an open one of `load`
+    /// I/Os per second.
     fn simulate(
         seconds: u64,
         interval: u64,
@@ -346,7 +347,7 @@ mod tests {
                 assert!(stall.start.0.abs_diff(3_140_000_000) <= TENTH, "{stall:?}");
                 assert!(stall.length.0.abs_diff(length * 1_000_000) <= 3 * USUAL, "{stall:?}");
                 assert_eq!((stalls.period, stalls.to_the_end), (None, false));
-                // What it touched is marked, and little else.
+                // The intervals of the stall are marked, and few others.
                 let touched = stalls.touched.iter().filter(|one| **one).count() as u64;
                 assert!((1..=length / 100 + 4).contains(&touched), "{touched}");
             }
@@ -360,13 +361,13 @@ mod tests {
                 assert_eq!(found(10, TENTH, load, open, held).count, 0, "{load} {open}");
             }
         }
-        // A single I/O of 32 that takes long holds nothing else.
+        // A single slow I/O of 32 holds no other I/O.
         let (mut series, mut times) = simulate(10, TENTH, 32, false, &[]);
         series[50].times[0].max = 400_000_000;
         series[50].times[0].sum += 400_000_000;
         times.record(400_000_000);
         assert_eq!(stalls(&series, &times, false).count, 0);
-        // Nor is a device that becomes slow a stall.
+        // A device that becomes slow has no stall either.
         for one in &mut series[60..] {
             one.ios[0] = 32;
             one.times[0] = Times { min: 90_000_000, max: 110_000_000, sum: 32 * 100_000_000 };
@@ -375,8 +376,9 @@ mod tests {
         assert_eq!(stalls(&[], &Histogram::default(), false), Stalls::default());
     }
 
-    /// After two of five seconds each I/O takes so many milliseconds, and what is in flight completes
-    /// all at once, for which a device may have been held without a pause.
+    /// After two of five seconds, each I/O takes the given milliseconds and all I/Os in flight
+    /// complete at once. The test simulates this by holding the device again and again without a
+    /// pause.
     #[test]
     fn slow_ios_that_complete_together_are_no_stalls() {
         for took in [55, 80, 104, 130] {
@@ -403,7 +405,7 @@ mod tests {
             let stalls = found(10, TENTH, load, open, &each);
             assert_eq!(stalls.count, 10);
             assert!(stalls.period.unwrap().0.abs_diff(1_000_000_000) < TENTH / 2, "{stalls:?}");
-            // One of them is missing, and another one comes besides.
+            // One stall is missing, and there is an additional one.
             let mut odd = each.clone();
             odd.remove(4);
             assert!(found(10, TENTH, load, open, &odd).period.is_some());
@@ -421,7 +423,7 @@ mod tests {
             assert!(stalls.count.abs_diff(60) <= 6, "{load} {open}: {}", stalls.count);
             let period = stalls.period.unwrap();
             assert!(period.0.abs_diff(1_000_000_000) <= TENTH, "{period}");
-            // 5 s apart each stands out again.
+            // Stalls 5 s apart stand out again.
             let each: Vec<(u64, u64)> = (0..12).map(|k| (2400 + k * 5000, 100)).collect();
             let stalls = found(60, 1_000_000_000, load, open, &each);
             assert_eq!(stalls.count, 12);

@@ -313,7 +313,7 @@ mod tests {
         "warm-up-too-short",
     ];
 
-    /// The codes of what changed.
+    /// The codes of the changes.
     fn codes(invented: &Invented) -> Vec<&'static str> {
         let codes = invented.codes().into_iter();
         codes.filter(|code| OF_CHANGE.contains(code)).collect()
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn a_drift_is_a_trend_with_the_levels_of_its_ends() {
         let mut invented = Invented::reads();
-        // 9 % over the five rounds, then 14 %.
+        // First 9 % over the five rounds, then 14 %.
         assert_eq!(found((0..60).map(|k| 10_000 + k * 18)), [""; 0]);
         invented.set_series((0..60).map(|k| 10_000 - k * 30));
         let finding = invented.has("trend", Severity::Suspect);
@@ -362,12 +362,12 @@ mod tests {
             "IOPS were 3,017 until 25.0 s of the window and 513 from there to its end, 83 % less."
         );
         assert_eq!(codes(&invented), ["credit-exhausted"]);
-        // Early or late, and upward: never five doubts for one step.
+        // A step early or late, and a step upward: one step never causes five doubts.
         for (at, before, after) in [(5, 3000, 500), (50, 3000, 900)] {
             assert_eq!(found(step(at, before, after)), ["credit-exhausted"]);
         }
         assert_eq!(found(step(25, 500, 3000)), ["level-change"]);
-        // A dip, and a load that goes up and down all the time.
+        // A dip, and a load that rises and falls all the time.
         assert_eq!(
             found((0..60).map(|k| if k / 12 == 2 { 7600 } else { 10_000 })),
             ["level-change"]
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn what_wanders_is_not_steady() {
-        // Up and down in a wave: no step, and no drift from one end to the other.
+        // A wave: no step, and no drift from one end to the other.
         let wave =
             |k: u64| 10_000.0 * (1.0 + 0.4 * (k as f64 / 60.0 * std::f64::consts::TAU).cos());
         let mut invented = Invented::reads();
@@ -392,10 +392,10 @@ mod tests {
 
     #[test]
     fn chance_alone_is_not_unsteady() {
-        // 5 I/Os a second: rounds of 60 that differ by 30 % are what chance gives.
+        // At 5 I/Os per second, chance makes rounds of 60 differ by 30 %.
         assert_eq!(found((0..60).map(|k| if k / 12 == 2 { 4 } else { 5 })), [""; 0]);
         assert_eq!(found((0..60).map(|k| if k / 12 == 2 { 1 } else { 5 })).len(), 1);
-        // None in the first fifth and twenty in the last are no rise, if there are 40 in all.
+        // Zero I/Os in the first fifth and twenty in the last are no rise, with 40 in all.
         assert_eq!(found((0..60).map(|k| u64::from(k % 12 < k / 12 * 4))), [""; 0]);
     }
 
@@ -411,14 +411,15 @@ mod tests {
             let finding = invented.has("warm-up-too-short", Severity::Note);
             assert_eq!(finding.advice, "Warm up for at least 10 s more.");
             assert_eq!(codes(&invented), ["warm-up-too-short"]);
-            // A third of the window is a level of its own.
+            // A third of the window is a separate level.
             assert_eq!(found(wiggly(&mut ramp(30, from))), ["level-change"]);
         }
-        // One that differs by 8 % is worth knowing, however long it is, and one by 3 % is none.
+        // A ramp that differs by 8 % deserves a note, however long it is. One that differs by 3 %
+        // does not.
         invented.set_series(wiggly(&mut ramp(30, 9200)));
         invented.has("warm-up-too-short", Severity::Note);
         assert_eq!(found(wiggly(&mut ramp(30, 9700))), [""; 0]);
-        // One that comes down by and by, and then stays.
+        // A rate that falls gradually and then stays.
         let settles = |k: u64| 10_000 + (30_000.0 * (-(k as f64) / 4.0).exp()) as u64;
         invented.set_series(wiggly(&mut (0..100).map(settles)));
         let finding = invented.has("warm-up-too-short", Severity::Suspect);
@@ -426,7 +427,7 @@ mod tests {
         assert_eq!(codes(&invented), ["warm-up-too-short"]);
     }
 
-    /// Of so many windows with noise of that kind, those in which any change is seen.
+    /// The number of windows, of `runs` with noise of this kind, in which a change is found.
     fn false_alarms(
         runs: u64,
         length_ms: u64,
@@ -473,7 +474,7 @@ mod tests {
                 assert!(found * 50 <= RUNS, "{what}: {found} of {RUNS}");
             }
         }
-        // A device whose speed differs from second to second, looked at ten times a second.
+        // A device whose speed differs from second to second, with ten intervals per second.
         for seconds in [2, 5, 10, 30] {
             let found = false_alarms(RUNS, 100, |chance| {
                 let each: Vec<f64> =
@@ -484,7 +485,7 @@ mod tests {
         }
     }
 
-    /// A clean trial of 10 s at 1000 I/Os a second, of which some intervals have a longest time.
+    /// A clean trial of 10 s at 1000 I/Os per second. Some intervals have the given longest time.
     fn with_times(invented: &mut Invented, longest: impl Fn(u64) -> Option<u64>) {
         let interval = |k: u64| {
             let held = longest(k).unwrap_or(0);

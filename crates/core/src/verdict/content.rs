@@ -291,7 +291,7 @@ mod tests {
             assert!(foreseen.findings.iter().any(|one| one.code == "repeating-payload"));
             invented.simulate();
             invented.has("repeating-payload", Severity::Suspect);
-            // Who only reads writes nothing of it.
+            // A load that only reads writes no payload.
             invented.stream().kind_mut().read_share = 1.0;
             invented.has_none_of(&["repeating-payload"]);
         }
@@ -377,7 +377,7 @@ mod tests {
             let finding = invented.has("repeating-content", Severity::Suspect);
             assert!(finding.evidence.ends_with(words), "{}", finding.evidence);
         }
-        // A tenth is as in any data, and what is only written is not read.
+        // A tenth is normal for any data. A region that is only written is not read.
         invented.target().content = Some(content(13, 0, 0));
         invented.has_none_of(&["repeating-content"]);
         let mut writes = Invented::writes();

@@ -603,7 +603,7 @@ mod tests {
     use crate::spec::Cache;
     use crate::units::Span;
 
-    /// Over 60000 reads of 4 KiB, so many thousandths of them at the device.
+    /// 60,000 reads of 4 KiB. The device counted the given thousandths of them.
     fn at_device(mut invented: Invented, thousandths: u64) -> Invented {
         let device = invented.device();
         device.read_bytes = Bytes(device.read_bytes.0 / 1000 * thousandths);
@@ -626,10 +626,10 @@ mod tests {
         let mut invented = at_device(Invented::reads(), 870);
         invented.has("cached-below", Severity::Void);
         let window = invented.trial.record.window;
-        // What was asked in 4 % of the window may be missing, ...
+        // The device's count may lack the I/Os of 4 % of the window, ...
         invented.counters().late = Span(window.0 / 25);
         invented.has_none_of(&["cached-below"]);
-        // ... and no more than that.
+        // ... but no more than that.
         let mut half = at_device(Invented::reads(), 500);
         half.counters().late = Span(window.0 / 25);
         half.has("cached-below", Severity::Void);
@@ -666,7 +666,7 @@ mod tests {
     fn more_at_the_device_than_asked_is_somebody_else_s() {
         at_device(Invented::reads(), 1018).has_none_of(&["foreign-io"]);
         at_device(Invented::reads(), 1030).has("foreign-io", Severity::Suspect);
-        // Reads of ours, writes of others.
+        // Our reads, and writes of other programs.
         let mut invented = Invented::reads();
         invented.device().written_bytes = Bytes(10 << 20);
         let finding = invented.has("foreign-io", Severity::Suspect);
@@ -679,7 +679,7 @@ mod tests {
         invented.has("foreign-io", Severity::Suspect);
         invented.is_unchecked("cached-below");
         assert!(at_device(Invented::reads(), 1000).judge().unchecked.is_empty());
-        // What is seen in spite of it is no question.
+        // A finding in spite of the missing count leaves no question open.
         let mut both = at_device(Invented::reads(), 500);
         both.device().written_bytes = Bytes(100 << 20);
         both.has("cached-below", Severity::Void);
@@ -710,7 +710,7 @@ mod tests {
         invented.counters().journals = Vec::from([journal(12, 100)]);
         let finding = invented.has("foreign-io", Severity::Suspect);
         assert!(finding.advice.starts_with("The rest is another program's."), "{finding:?}");
-        // A load that does not write has no journal to blame.
+        // A journal cannot explain writes if the load does not write.
         let mut reads = Invented::reads();
         reads.device().written_bytes = Bytes(40 << 20);
         reads.counters().journals = Vec::from([journal(2000, 30 << 10)]);
@@ -730,7 +730,7 @@ mod tests {
         assert!(finding.evidence.contains("20,000 of the 80,000 I/Os that vda did"), "{finding:?}");
         assert!(finding.evidence.contains("25 %"), "{}", finding.evidence);
         invented.is_unchecked("cached-below");
-        // Large blocks that the kernel cuts, and pieces that lie apart, are the load's own.
+        // The kernel splits large blocks, and extents lie apart. Both are the load's own I/Os.
         invented.set_block_size(256 << 10);
         in_all(&mut invented, 2 * ios);
         invented.disk().queue.as_mut().unwrap().max_segments = Some(32);
@@ -738,7 +738,7 @@ mod tests {
         invented.disk().queue.as_mut().unwrap().max_segments = None;
         invented.target().extents.as_mut().unwrap().count = 1_000_000;
         invented.has_none_of(&["foreign-io"]);
-        // Where nobody knows how a file is cut, I/Os are not counted.
+        // If it is unknown how a file is split into extents, I/Os are not counted.
         invented.target().extents = None;
         in_all(&mut invented, 20 * ios);
         invented.has_none_of(&["foreign-io"]);
@@ -779,7 +779,7 @@ mod tests {
         invented.is_unchecked("foreign-io");
     }
 
-    /// The target's disk becomes an array of two disks that count this much in all.
+    /// Replaces the target's disk by an array of two disks that count these multiples in all.
     fn array(mut invented: Invented, kind: LayerKind, detail: &str, factor: [u64; 2]) -> Invented {
         let own = invented.device().clone();
         let partition = invented.target().layers[0].clone();
@@ -823,7 +823,8 @@ mod tests {
         array(Invented::reads(), md, "raid1, 2 disks", [1, 1]).has_none_of(&quiet);
         array(Invented::reads(), md, "raid1, 2 disks", [2, 1]).has("foreign-io", Severity::Suspect);
         array(Invented::reads(), md, "raid6, 4 disks", [0, 0]).has("cached-below", Severity::Void);
-        // Mirrors and parity multiply writes: nothing is said, and that is said.
+        // Mirrors and parity multiply writes. There is no finding, and the checks are named as not
+        // made.
         for (kind, detail) in
             [(md, "raid1, 2 disks"), (md, "raid6, 4 disks"), (LayerKind::Btrfs, "raid1, 2 devices")]
         {
@@ -832,7 +833,7 @@ mod tests {
             invented.is_unchecked("foreign-io");
             invented.is_unchecked("cached-below");
         }
-        // Device mapper over several devices may be anything, but counts at its own top.
+        // A device mapper over several devices may do anything, but its own device counts.
         let mut mapped = array(Invented::writes(), LayerKind::DeviceMapper, "lvm data", [1, 2]);
         mapped.has_none_of(&quiet);
         mapped.is_unchecked("cached-below");
@@ -861,7 +862,8 @@ mod tests {
         invented.device().read_bytes = Bytes(0);
         let finding = invented.has("cached-below", Severity::Void);
         assert!(finding.evidence.contains("0 B reached vda"), "{}", finding.evidence);
-        // Its file's disk is out of sight: the loop device counts every byte, and that proves little.
+        // The disk of its file is not visible. The loop device counts every byte, which proves
+        // little.
         invented.target().layers.truncate(1);
         invented.target().layers[0].members.clear();
         invented.has_none_of(&["cached-below"]);
@@ -879,7 +881,8 @@ mod tests {
         let mut cell = invented.worker().cells[0].clone();
         cell.target = 1;
         invented.worker().cells.push(cell);
-        // Each asked for all that the device moved: together twice that.
+        // Each of two workers asked for all the bytes that the device moved: together twice as
+        // many.
         invented.has("cached-below", Severity::Void);
         invented.device().read_bytes.0 *= 2;
         invented.has_none_of(&["cached-below", "foreign-io"]);

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::spec::{Cache, SyncMode};
 
-    /// 60,000 durable writes to a disk with a volatile cache that was flushed so often.
+    /// 60,000 durable writes to a disk with a volatile cache that was flushed `flushes` times.
     fn durable(flushes: u64) -> Invented {
         let mut invented = Invented::writes();
         invented.host.kernel = "6.1.0-13-amd64".to_owned();
@@ -174,12 +174,12 @@ mod tests {
             "60,000 writes were to be durable, and vda has a volatile write cache and was told to \
              flush it 5 times (0.01 % of them)."
         );
-        // With many in flight one flush is for many.
+        // With many writes in flight, one flush serves many.
         let mut deep = durable(100);
         deep.has("few-flushes", Severity::Suspect);
         deep.worker().queue_depth = 32.0;
         deep.has_none_of(&["few-flushes"]);
-        // Nothing volatile, nothing durable, nothing counted.
+        // No volatile cache, no durable writes, no counters.
         let mut safe = durable(0);
         safe.disk().queue.as_mut().unwrap().volatile_write_cache = Some(false);
         safe.has_none_of(&["few-flushes"]);

@@ -425,7 +425,7 @@ mod tests {
     use crate::facts::CpuPlace;
     use crate::spec::{BackendKind, Loop, Pacing, SubmissionThread, Workers};
 
-    /// An open loop of 1000 I/Os of 1 ms that started so late.
+    /// An open loop of 1000 I/Os per second of 1 ms, of which `count` started late by `delay_ns`.
     fn late(count: u64, delay_ns: u64) -> Invented {
         let mut invented = Invented::open_reads(1000.0);
         invented.set_times(10_000, 1_000_000);
@@ -439,7 +439,7 @@ mod tests {
     fn a_late_generator_is_suspect() {
         late(10_000, 90_000).has_none_of(&["generator-late"]);
         late(10_000, 120_000).has("generator-late", Severity::Suspect);
-        // Few, but in the tail where they are taken for the target's.
+        // Few I/Os, but in the tail, where their delay looks like the target's.
         late(150, 900_000).has_none_of(&["generator-late"]);
         let finding = late(150, 2_000_000).has("generator-late", Severity::Suspect);
         assert!(finding.evidence.contains("2 ms at the p99"), "{}", finding.evidence);
@@ -495,7 +495,7 @@ mod tests {
 
     #[test]
     fn a_closed_loop_near_the_generators_ceiling_is_suspect() {
-        // 1000 IOPS with one worker: 400 us for each I/O are 2500 at most, and 600 us are 1667.
+        // 1000 IOPS with one worker. 400 us per I/O allow at most 2500, and 600 us allow 1667.
         let mut invented = Invented::reads();
         invented.worker().cpu = None;
         let set = |invented: &mut Invented, per_io_us: f64| {
@@ -509,10 +509,10 @@ mod tests {
         let expected = "1,000 IOPS are 60 % of the 1,667 that 1 worker can do here with nothing \
                         behind it (NOP ring; more than 50 % is near)";
         assert!(finding.evidence.starts_with(expected), "{}", finding.evidence);
-        // What it needed for each I/O shows that it can do more than the calibration found.
+        // The CPU time per I/O shows that the worker can do more than the calibration found.
         invented.worker().cpu = Some(Span::from_secs(6));
         invented.has_none_of(&["generator-ceiling"]);
-        // Half a CPU is as much as half a worker.
+        // Half a CPU equals half a worker.
         invented.worker().cpu = None;
         set(&mut invented, 400.0);
         invented.host.cpu_limit = Some(0.5);
@@ -583,7 +583,7 @@ mod tests {
         let finding = invented.has("realtime-stopped", Severity::Suspect);
         assert!(finding.evidence.contains("1 worker with"), "{}", finding.evidence);
         assert!(finding.evidence.contains("waited 3 s of 60 s"), "{}", finding.evidence);
-        // Several of them wait for each of them.
+        // With several workers, the wait is the sum over all of them.
         invented.set_cpu_wait(Span(window.0 / 60));
         invented.has("realtime-stopped", Severity::Suspect);
         invented.stream().workers = Workers::Total(2);
@@ -644,7 +644,7 @@ mod tests {
         invented.stream().access.ring.polled = true;
         invented.has_none_of(&["worker-busy"]);
         invented.is_unchecked("worker-busy");
-        // Then it is the kernel's thread that looks.
+        // In this mode the kernel's thread polls.
         invented.stream().access.ring.submission_thread = Some(SubmissionThread { cpu: None });
         invented.has("worker-busy", Severity::Suspect);
     }

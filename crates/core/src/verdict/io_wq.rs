@@ -100,7 +100,7 @@ mod tests {
     use super::super::testing::Invented;
     use super::*;
 
-    /// 60,000 reads, of which so many were handed over.
+    /// 60,000 reads. `handed_over` of them were handed over.
     fn counted(handed_over: u64) -> Invented {
         let mut invented = Invented::reads();
         let threads = Some(Vec::from([(31, Span::from_ms(1200)), (32, Span::from_ms(300))]));
@@ -109,7 +109,7 @@ mod tests {
         invented
     }
 
-    /// The process used 10 s of CPU time, of which so much in those threads.
+    /// The process used 10 s of CPU time. `cpu` of it was in those threads.
     fn uncounted(cpu: Span) -> Invented {
         let mut invented = Invented::reads();
         invented.counters().process_user = Span::from_secs(2);
@@ -134,7 +134,7 @@ mod tests {
             "{}",
             finding.evidence
         );
-        // Some were still in flight as the window ended.
+        // Some were still in flight when the window ended.
         let finding = counted(60_031).has("io-wq", Severity::Suspect);
         assert!(finding.evidence.starts_with("60,000 of 60,000 I/Os (100 %)"), "{finding:?}");
     }

@@ -351,14 +351,14 @@ mod tests {
         invented.disk().array = Some(state(1, Some("recover")));
         invented.has("array-degraded", Severity::Suspect);
         invented.has("array-resync", Severity::Suspect);
-        // What was so in the window counts.
+        // The state in the window counts.
         invented.counters().arrays = Vec::from([state(0, None)]);
         invented.has_none_of(&quiet);
         invented.disk().array = Some(state(0, None));
         invented.counters().arrays = Vec::from([state(2, None)]);
         let finding = invented.has("array-degraded", Severity::Suspect);
         assert!(finding.evidence.starts_with("md0 lacks 2 of its disks"), "{}", finding.evidence);
-        // Of arrays that the point does not touch nothing is said.
+        // Nothing is reported for arrays that the point does not use.
         invented.disk().array = None;
         invented.has_none_of(&quiet);
     }
@@ -390,7 +390,7 @@ mod tests {
             invented.target().file_system.as_mut().unwrap().kind = kind.to_owned();
             invented.has(code, Severity::Note);
         }
-        // NTFS through FUSE has a block device, which is looked at.
+        // NTFS through FUSE has a block device, so it is checked.
         let mut invented = Invented::reads();
         invented.target().file_system.as_mut().unwrap().kind = "fuseblk".to_owned();
         invented.has_none_of(&[code]);
@@ -533,7 +533,7 @@ mod tests {
         let words =
             "of loop0, which is no multiple of the 4 KiB that are moved at once at vda below that";
         assert!(finding.evidence.contains(words), "{}", finding.evidence);
-        // What is mapped may begin anywhere below, and nobody knows where.
+        // A mapped device may begin anywhere on the devices below it, and the place is unknown.
         invented.target().layers[1].kind = LayerKind::DeviceMapper;
         invented.has_none_of(&["misaligned"]);
         invented.target().layers[1].kind = LayerKind::Loop;

@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_the_control_group_is_named_and_suspect_where_it_governs() {
-        // 1000 reads a second, 4 KiB each.
+        // 1000 reads per second of 4 KiB.
         let mut invented = Invented::reads();
         invented.target().limits = Vec::from([limit(IoLimitKind::ReadIops, 1010)]);
         let finding = invented.has("cgroup-limit", Severity::Suspect);
@@ -315,16 +315,16 @@ mod tests {
             invented.target().limits = Vec::from([limit(kind, value)]);
             invented.has("cgroup-limit", severity);
         }
-        // What the load does not do is no matter.
+        // A limit does not matter if the load does not have that kind of I/O.
         invented.target().limits = Vec::from([limit(IoLimitKind::WriteIops, 1000)]);
         invented.has_none_of(&["cgroup-limit"]);
-        // A device that counts less because the block layer merges, or not at all.
+        // A device that counts fewer I/Os because the block layer merges them, or none at all.
         invented.target().limits = Vec::from([limit(IoLimitKind::ReadIops, 1000)]);
         invented.device().reads = 3;
         invented.has("cgroup-limit", Severity::Suspect);
     }
 
-    /// As many seconds as that, with service times that make the depth.
+    /// One second for each number of I/Os. The service times give the queue depth.
     fn at_rate(ios: &[u64]) -> Invented {
         let mut invented = Invented::reads();
         let total: u64 = ios.iter().sum();
@@ -340,10 +340,10 @@ mod tests {
         let finding = invented.has("rate-limited", Severity::Suspect);
         assert!(finding.evidence.starts_with("2,000 I/Os/s were done in each of 10 parts"));
         assert!(finding.evidence.contains("time, 0.500 ms,"), "{}", finding.evidence);
-        // The one that is known is named, and not the one that follows from it.
+        // The finding names the known limit, not the one that is inferred.
         invented.target().limits = Vec::from([limit(IoLimitKind::ReadIops, 2000)]);
         invented.has_none_of(&["rate-limited"]);
-        // Slow ones need longer parts, of which there have to be enough.
+        // Slow loads need longer parts, and enough of them.
         at_rate(&[120; 100]).has("rate-limited", Severity::Suspect);
         at_rate(&[120; 50]).has_none_of(&["rate-limited"]);
         at_rate(&[2000; 7]).has_none_of(&["rate-limited"]);
@@ -366,10 +366,11 @@ mod tests {
 
     #[test]
     fn a_steady_device_is_no_limit() {
-        // Half a percent to both sides is as quiet as a device is.
+        // A device is rarely quieter than half a percent to both sides.
         let quiet: Vec<u64> = (0..60).map(|n| 9950 + n * 37 % 101).collect();
         at_rate(&quiet).has_none_of(&["rate-limited"]);
-        // Times that leave a tenth of the time to the generator, which is busy with that.
+        // The service times leave a tenth of the time to the generator, which is busy during that
+        // time.
         let mut busy = at_rate(&[2000; 10]);
         busy.set_times(20_000, 450_000);
         busy.has_none_of(&["rate-limited"]);
@@ -379,13 +380,13 @@ mod tests {
         busy.has_none_of(&["rate-limited"]);
         busy.worker().cpu = None;
         busy.has_none_of(&["rate-limited"]);
-        // Or to the call that starts an I/O, in which the worker sleeps.
+        // Or that time goes to the call that starts an I/O, in which the worker sleeps.
         busy.worker().cpu = Some(crate::Span::from_secs(4));
         let finding = busy.has("rate-limited", Severity::Suspect);
         assert!(finding.evidence.contains("the workers waited for the target"));
         busy.set_cpu_wait(crate::Span::from_secs(2));
         busy.has_none_of(&["rate-limited"]);
-        // A rate that was asked for is constant because of that.
+        // A requested rate is constant by definition.
         let mut open = Invented::open_reads(1000.0);
         open.set_times(60_000, 1_000_000);
         open.has_none_of(&["rate-limited"]);

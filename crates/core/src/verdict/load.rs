@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn an_overloaded_target_is_suspect() {
-        // 1000/s over 60 s, of which 97.5 % or 95 % were achieved.
+        // 1000/s over 60 s, of which 97.5 % and then 95 % were achieved.
         let mut invented = Invented::open_reads(1000.0);
         invented.worker().ledger.completed = 58_500;
         invented.has_none_of(&["overload"]);
@@ -295,7 +295,7 @@ mod tests {
             "Offered were 1,000/s and achieved 950/s (5 % less); 3,000 I/Os that were due never \
              started."
         );
-        // A search finds its answer by that.
+        // A search needs overloaded trials to find its answer.
         invented.trial.place.role = Role::Probe;
         invented.has("overload", Severity::Note);
     }
@@ -311,11 +311,11 @@ mod tests {
 
     #[test]
     fn few_random_arrivals_are_no_overload() {
-        // 60 expected, 50 came: within two standard deviations.
+        // 60 were expected and 50 came: within two standard deviations.
         let mut invented = Invented::open_reads(1.0);
         invented.worker().ledger.completed = 50;
         invented.has_none_of(&["overload"]);
-        // 40 came by a rare chance, and were all carried.
+        // Only 40 came by a rare chance, and all of them were carried.
         invented.worker().ledger.completed = 40;
         invented.has_none_of(&["overload"]);
         invented.worker().ledger.in_flight = 12;
@@ -331,7 +331,7 @@ mod tests {
         invented.worker().queue_depth = 3.79;
         let finding = invented.has("depth-not-reached", Severity::Suspect);
         assert!(finding.evidence.contains("3.79 I/Os were in flight"), "{}", finding.evidence);
-        // A worker that gave up has its own finding, and an open loop asks for no depth.
+        // A worker that gave up has its own finding. An open loop asks for no depth.
         invented.worker().gave_up = true;
         invented.has_none_of(&["depth-not-reached"]);
         let mut open = Invented::open_reads(1000.0);
@@ -344,7 +344,7 @@ mod tests {
         let mut invented = Invented::reads();
         invented.stream().pacing = Pacing::closed(256);
         invented.stream().pacing.limit = Some(crate::spec::Limit::Ios(1000));
-        // Of such results nobody knows when the last one was started.
+        // In such results the time at which the last I/O started is unknown.
         invented.worker().queue_depth = 42.7;
         invented.has_none_of(&["depth-not-reached"]);
         invented.is_unchecked("depth-not-reached");
@@ -402,14 +402,15 @@ mod tests {
         invented.stream().pacing = Pacing::closed(64);
         invented.worker().queue_depth = 64.0;
         invented.has_none_of(&["queue-too-deep"]);
-        // Above the disk's 256 requests a loop device that takes 4, as everything passes it.
+        // A loop device that takes 4 requests, above the disk with 256. Everything passes the loop
+        // device.
         let disk = invented.disk().clone();
         let queue = disk.queue.clone().map(|queue| Queue { nr_requests: Some(4), ..queue });
         invented.target().layers[0] =
             Layer { name: "loop0".to_owned(), queue, disk: None, members: Vec::from([1]), ..disk };
         let finding = invented.has("queue-too-deep", Severity::Suspect);
         assert!(finding.evidence.contains("queue of loop0 admits 4"), "{}", finding.evidence);
-        // It has no queue of its own, as what only passes I/Os on.
+        // It has no queue of its own, like a layer that only passes I/Os on.
         invented.target().layers[0].queue = None;
         invented.has_none_of(&["queue-too-deep"]);
     }

@@ -155,7 +155,7 @@ mod tests {
         writes.has_none_of(&[code]);
         seen(&mut writes).size = Bytes(4096);
         writes.has(code, Severity::Suspect);
-        // A program that serves a file may tell any time, and its size all the same.
+        // A program that serves a file may report any time of change, but still a correct size.
         invented.target().file_system.as_mut().unwrap().kind = "fuse".to_owned();
         invented.has_none_of(&[code]);
         invented.is_unchecked(code);
@@ -173,7 +173,7 @@ mod tests {
             invented.has_none_of(&[code]);
             invented.device().written_bytes.0 += 5 << 20;
             assert_eq!(invented.codes().contains(&code), is_found);
-            // What lies below a file that is read is no part of it.
+            // The layers below a file are not part of the file.
             invented.target().kind = TargetKind::File;
             invented.has_none_of(&[code]);
         }

@@ -211,7 +211,7 @@ mod tests {
         let took = |invented: &mut Invented, us: u64| {
             invented.device().under_way = Some([Span::from_us(60_000 * us), Span(0)]);
         };
-        // 900 us were seen, and the kernel may have hidden 33 ns more.
+        // 900 us were seen. The kernel's rounding may hide 33 ns more.
         took(&mut invented, 451);
         invented.has_none_of(&["slow-outside-device"]);
         took(&mut invented, 400);
@@ -224,7 +224,7 @@ mod tests {
         let finding = invented.has("slow-outside-device", Severity::Suspect);
         let expected = "the workers waited 400 us for a CPU for each I/O";
         assert!(finding.evidence.contains(expected), "{}", finding.evidence);
-        // What costs a fast device as much again is less than a wake-up may take.
+        // The additional time on a fast device is less than a wake-up may take.
         invented.set_cpu_wait(Span(0));
         invented.set_times(60_000, 60_000);
         took(&mut invented, 12);
@@ -281,7 +281,7 @@ mod tests {
             finding.evidence,
             "Of the 32 I/Os in flight, vda had 0.98 on average: the others waited before it."
         );
-        // A worker that has no time is what they wait for, and few at a time are no queue.
+        // The I/Os wait for a worker that has no time. A few at a time are not a queue.
         invented.worker().cpu = Some(Span::from_secs(31));
         invented.has_none_of(&["depth-not-reached"]);
         invented.worker().cpu = Some(Span::from_secs(1));

@@ -141,7 +141,7 @@ mod tests {
             assert_eq!(evidence.contains("The factor is"), hint.is_some(), "{iops}: {evidence}");
             assert!(evidence.contains(hint.unwrap_or("")), "{iops}: {evidence}");
         }
-        // 4.096 MB/s that somebody gave as 4.096 Mb/s.
+        // 4.096 MB/s, given as 4.096 Mb/s.
         let (verdict, evidence) = rated(None, Some(4_096_000 / 8));
         assert_eq!(verdict, Verdict::Void);
         assert!(evidence.contains("bits and bytes"), "{evidence}");

@@ -518,10 +518,10 @@ mod tests {
         trims.regions[0].offset = Bytes(40 * GIB);
         invented.trial.point.streams.push(trims);
         invented.has_none_of(&["trimmed-reads"]);
-        // A block of both.
+        // A block that lies in both.
         invented.set_region(0, 40 * GIB + 4096);
         invented.has("trimmed-reads", Severity::Suspect);
-        // What only trims reads nothing.
+        // A stream that only trims reads nothing.
         invented.trial.point.streams.remove(0);
         invented.has_none_of(&["trimmed-reads"]);
     }
@@ -536,7 +536,7 @@ mod tests {
         assert!(finding.evidence.ends_with("that is read, 10 GiB (10 %)."), "{}", finding.evidence);
         invented.set_region(0, 90 * GIB);
         invented.has_none_of(&["unwritten-reads"]);
-        // A hole of half a percent of what is read.
+        // A hole of half a percent of the region that is read.
         invented.set_region(0, 90 * GIB + GIB / 2);
         invented.has("unwritten-reads", Severity::Suspect);
         invented.set_region(85 * GIB, 10 * GIB);
@@ -563,7 +563,7 @@ mod tests {
         let finding = invented.has("unwritten-reads", Severity::Void);
         let command = "`fathom prepare 'my data' --size 107374182400 --overwrite`";
         assert!(finding.advice.contains(command), "{}", finding.advice);
-        // A region that the written part could hold: nobody knows where the holes are.
+        // The written part could hold the region. Where the holes are is unknown.
         invented.set_region(0, 50 * GIB);
         invented.has("unwritten-reads", Severity::Suspect);
         invented.set_region(0, 70 * GIB);
@@ -609,7 +609,7 @@ mod tests {
         // A cgroup's limit bounds the page cache too.
         invented.host.memory_limit = Some(Bytes(4 * GIB));
         invented.has_none_of(&["page-cache"]);
-        // But what did not come from the device came from a cache, however large the region is.
+        // Reads that did not come from the device came from a cache, however large the region is.
         invented.device().read_bytes.0 /= 2;
         let finding = invented.has("page-cache", Severity::Suspect);
         assert!(finding.evidence.contains("came from vda"), "{}", finding.evidence);
@@ -620,13 +620,13 @@ mod tests {
     #[test]
     fn a_footprint_that_the_disks_caches_may_hold_is_a_note() {
         let mut invented = Invented::reads();
-        // A disk of 107 GB: 256 MB are taken for its cache.
+        // For a disk of 107 GB, the assumed cache is 256 MB.
         invented.set_region(0, 512_000_000);
         invented.has_none_of(&["small-footprint"]);
         invented.set_region(0, 511_995_904);
         let finding = invented.has("small-footprint", Severity::Note);
         assert!(finding.evidence.contains("of data.bin, less than 488.28 MiB"), "{finding:?}");
-        // 4 TB have 4 GB, and an array has more.
+        // A disk of 4 TB has a cache of 4 GB, and an array has more.
         invented.disk().size = Bytes(4_000_000_000_000);
         invented.set_region(0, 8_000_000_000);
         invented.has_none_of(&["small-footprint"]);
@@ -636,7 +636,7 @@ mod tests {
         invented.has_none_of(&["small-footprint"]);
         invented.disk().disk.as_mut().unwrap().model = Some("DELL PERC H740P".to_owned());
         invented.has("small-footprint", Severity::Note);
-        // What a virtual disk has behind it nobody knows: it would be said of every run.
+        // What is behind a virtual disk is unknown. The finding would appear in every run.
         invented.disk().disk.as_mut().unwrap().model = Some("QEMU HARDDISK".to_owned());
         invented.has_none_of(&["small-footprint"]);
     }
@@ -648,7 +648,7 @@ mod tests {
         let mut other = invented.stream().clone();
         other.regions[0].offset = Bytes(200_000_000);
         invented.trial.point.streams.push(other.clone());
-        // 600 MB together, as the other one begins in the middle.
+        // 600 MB together, because the other region begins in the middle.
         invented.has_none_of(&["small-footprint"]);
         invented.trial.point.streams[1].regions[0].offset = Bytes(50_000_000);
         invented.has("small-footprint", Severity::Note);
@@ -679,7 +679,7 @@ mod tests {
         invented.has_none_of(&["partial-stripes", "misaligned"]);
         invented.set_block_size(96 << 10);
         invented.has("misaligned", Severity::Note);
-        // Without parity a part of a stripe costs nothing.
+        // Without parity, writing a part of a stripe costs nothing extra.
         invented.disk().detail = Some("raid0, 4 disks".to_owned());
         invented.set_block_size(4096);
         invented.has_none_of(&["partial-stripes", "misaligned"]);

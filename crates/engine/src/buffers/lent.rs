@@ -85,13 +85,13 @@ mod tests {
     use crate::backend::{Content, Shape};
     use crate::buffers::Buffers;
 
-    /// Written with the same bytes over and over: miri takes its time for random ones.
+    /// Filled with repeated bytes, because random bytes take miri too long.
     fn buffers() -> Buffers {
         let content = Content::Repeated(Arc::from([1, 2, 3]));
         Buffers::new(&Shape { slots: 3, block_size: 4096, content, ..Shape::USUAL }, 4096).unwrap()
     }
 
-    /// A buffer as the kernel has it: an address that no borrow knows of.
+    /// A buffer as the kernel sees it: an address that no borrow tracks.
     struct Address(*mut u8);
 
     // SAFETY: a number.
@@ -99,19 +99,19 @@ mod tests {
 
     impl Address {
         fn fill(self, byte: u8) {
-            // SAFETY: what it points to is lent, so that it is there, and nobody here touches it.
+            // SAFETY: the buffer is lent, so it exists and no code here accesses it.
             unsafe { self.0.write_bytes(byte, 4096) };
         }
     }
 
-    /// Counts this many as given back by the kernel.
+    /// Counts `count` buffers as returned by the kernel.
     fn give_back<T>(lent: &mut Lent<T>, count: usize) {
-        // SAFETY: the caller has waited for the thread that stands for the kernel.
+        // SAFETY: the caller has waited for the thread that plays the kernel's part.
         *unsafe { lent.parts() }.1 -= count;
     }
 
-    // miri sees in this and the next test what no assertion could: a use after a free, a race, and two
-    // who change the same bytes.
+    // In this test and the next, miri detects what no assertion can: a use after free, a data race,
+    // and two mutable accesses to the same bytes.
     #[test]
     fn the_kernel_fills_one_buffer_while_others_are_used() {
         let mut lent = Lent::new(buffers());

@@ -413,7 +413,7 @@ mod tests {
         assert!(error.to_string().contains("lower the queue depth"), "{error}");
     }
 
-    /// What so many writes of these lengths write, by slots in an order of their own.
+    /// The content of `count` writes of these lengths, with slots in an irregular order.
     fn written(parts: &mut [Buffers], slots: u32, lengths: &[u32], count: usize) -> Vec<Vec<u8>> {
         let mut units = Vec::new();
         for i in 0..count {
@@ -427,7 +427,7 @@ mod tests {
         units
     }
 
-    /// The share of units that equal one before them.
+    /// The share of units that equal an earlier unit.
     fn duplicates(units: &[Vec<u8>]) -> f64 {
         let different: HashSet<&Vec<u8>> = units.iter().collect();
         1.0 - different.len() as f64 / units.len() as f64
@@ -498,7 +498,7 @@ mod tests {
         let shape = writing(1, 8192, random(0.0, 0.3, 4 << 20));
         let deal = |which| Buffers::dealt(&shape, PAGE, Deal { among: 8, which }).unwrap();
         let mut parts: Vec<Buffers> = (0..8).map(deal).collect();
-        // All of them, and as if the others were never free.
+        // All parts, and some of them as if the others were never free.
         for some in [0..8, 2..4, 7..8] {
             let units = written(&mut parts[some], 1, &[8192], 4000);
             assert!((duplicates(&units) - 0.3).abs() < 0.01, "{}", duplicates(&units));
@@ -532,7 +532,7 @@ mod tests {
             assert!(place.is_multiple_of(512));
             places.insert(place);
         }
-        // From the first to the last place at which a block fits.
+        // From the first to the last place where a block fits.
         assert_eq!(places.len(), (16_384 - 4096) / 512 + 1);
     }
 

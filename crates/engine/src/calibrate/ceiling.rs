@@ -154,7 +154,7 @@ mod tests {
             if !works(backend) {
                 continue;
             }
-            // A machine that is busy with other things may leave no time for it, but not for ever.
+            // A busy machine may leave no time for it, but not forever.
             let ceiling = (0..100).find_map(|_| ceiling(backend)).unwrap();
             assert_eq!(ceiling.backend, backend);
             assert!(ceiling.costs.is_sorted_by_key(|cost| cost.queue_depth));

@@ -184,7 +184,7 @@ mod tests {
         match crate::uring::probe() {
             Ok(_) => true,
             Err(error) => {
-                // Past the harness, which keeps to itself what a test that passes has printed.
+                // Writes past the test harness, which hides the output of tests that pass.
                 let _ =
                     writeln!(std::io::stderr(), "SKIPPED: io_uring does not work here: {error}");
                 false
@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// On a machine that is busy with other things nothing may complete in 5 ms, but not for ever.
+    /// On a busy machine nothing may complete in 5 ms, but this does not last forever.
     fn windows() -> impl Iterator<Item = Span> {
         (0..14).map(|doublings| Span::from_ms(5 << doublings))
     }

@@ -252,7 +252,7 @@ mod tests {
         bytes
     }
 
-    /// A file with this content, as a target, and what samples of these ranges say.
+    /// Makes a file with this content a target, and returns what samples of these ranges show.
     fn of_file(bytes: &[u8], ranges: &[ByteRange]) -> Content {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(bytes).unwrap();
@@ -291,7 +291,7 @@ mod tests {
         for size in [4096, 65_536, MIB, 3 * 4096] {
             let bytes = random(2, size).repeat((16 * MIB).div_ceil(size));
             let found = of_file(&bytes, &[(0, u64::MAX)]);
-            // How many are read depends on the machine; at least four are.
+            // The number of samples depends on the machine; it is at least four.
             assert!(found.samples <= 2 || 2 <= found.equal, "{size}: {found:?}");
             assert_eq!((found.zeros, found.patterned), (0, 0));
         }
@@ -311,11 +311,11 @@ mod tests {
     fn what_a_compressor_saves_is_between_nothing_and_all() {
         let text: Vec<u8> =
             (0..MIB).map(|at| b'a' + (random(at as u64 / 4096, 1)[0] % 4)).collect();
-        // Every block has one letter: it is a pattern.
+        // Every block consists of one letter, so it is a pattern.
         assert_eq!(of_file(&text, &[(0, u64::MAX)]).compressible, 0.0);
         let letters: Vec<u8> = random(4, MIB).iter().map(|byte| b'a' + byte % 4).collect();
         let found = of_file(&letters, &[(0, u64::MAX)]);
-        // Four letters are two bits of eight.
+        // Four letters need two of eight bits.
         assert!((0.74..0.76).contains(&found.compressible), "{found:?}");
     }
 

@@ -151,7 +151,7 @@ mod tests {
         let never = found.never_written.as_ref().unwrap();
         assert_eq!(*never, [(0, MIB), (2 * MIB, 8 * MIB)], "what is reserved beside what is not");
         assert_eq!((found.shared, found.shared_at.unwrap()), (Bytes(0), Vec::new()));
-        // The size that counts is the one that was asked for, not a whole number of blocks.
+        // The requested size counts, not a whole number of blocks.
         let shorter = extents(&file, MIB + 100, "other").unwrap();
         assert_eq!((shorter.written.0, shorter.holes.0), (100, MIB));
     }

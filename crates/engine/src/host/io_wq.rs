@@ -302,17 +302,17 @@ mod tests {
         assert_eq!(found, [(102, Span(1200)), (103, Span(300))]);
         let waited = waits(&System::at(folder.path()));
         assert_eq!(waited, [(102, Span(34)), (103, Span(0)), (104, Span(1))]);
-        // It ended between its name and its time.
+        // The thread ended between the reading of its name and of its time.
         fs::remove_file(tasks.join("102/schedstat")).unwrap();
         assert_eq!(threads(&System::at(folder.path())), [(103, Span(300))]);
         assert_eq!(waits(&System::at(folder.path())), [(103, Span(0)), (104, Span(1))]);
     }
 
-    /// Operations that do nothing, handed over on purpose.
+    /// Submits operations that do nothing and asks the kernel to hand them over.
     fn hand_over(ring: &mut IoUring, count: u32) {
         for _ in 0..count {
             let entry = opcode::Nop::new().build().flags(squeue::Flags::ASYNC);
-            // SAFETY: as above, there is no memory.
+            // SAFETY: as above, no memory is involved.
             unsafe { ring.submission().push(&entry) }.unwrap();
         }
         ring.submit_and_wait(count as usize).unwrap();
@@ -338,14 +338,14 @@ mod tests {
                 println!("skipped: only root can count what is handed over");
             }
         }
-        // Its threads wait for more for some seconds before they end.
+        // Its threads wait some seconds for more work before they end.
         match after.threads {
             Some(threads) => {
                 assert!(threads.iter().any(|(_, cpu)| *cpu > Span(0)), "{threads:?}");
             }
             None => assert!(!ring.params().is_feature_native_workers()),
         }
-        // Aimed again it begins anew and counts what is there now.
+        // Aiming again restarts the watch, which then counts what is there now.
         watch.aim();
         let before = watch.read().handed_over;
         hand_over(&mut ring, 1);

@@ -157,8 +157,8 @@ mod tests {
 
     use super::*;
 
-    /// A sleep that took so long, of which the thread waited for a CPU for some, and left the CPU so
-    /// often.
+    /// A sleep of `ms`, in which the thread waited for a CPU for `wait` and left the CPU `left`
+    /// times.
     fn slept(ms: u64, wait: Option<u64>, left: i64) -> Option<(PauseKind, Span)> {
         let time = |wait: Option<u64>| ThreadTime {
             cpu: Span(0),
@@ -175,13 +175,13 @@ mod tests {
         use PauseKind::{Machine, Process};
         assert_eq!(slept(50, Some(0), 1), None);
         assert_eq!(slept(69, Some(0), 2), None);
-        // Others had the CPU.
+        // Other threads had the CPU.
         assert_eq!(slept(1050, Some(1000), 1), None);
         assert_eq!(slept(1050, Some(1000), 2), None);
-        // It was stopped, and waited for a CPU when it could go on.
+        // The process was stopped, and waited for a CPU when it could continue.
         assert_eq!(slept(2050, Some(300), 2), Some((Process, Span::from_ms(1700))));
         assert_eq!(slept(2050, Some(0), 1), Some((Machine, Span::from_secs(2))));
-        // Without the kernel's count only a stop can be told.
+        // Without the kernel's count, only a stop can be recognized.
         assert_eq!(slept(2050, None, 2), Some((Process, Span::from_secs(2))));
         assert_eq!(slept(2050, None, 1), None);
     }

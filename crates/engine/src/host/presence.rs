@@ -261,7 +261,7 @@ mod tests {
         drop(writer);
         assert_eq!(seen(&mut reader).others, others(true, true), "who has gone was noticed");
         assert_eq!(seen(&mut take(&path, true)).others, others(true, false));
-        // Nobody is kept from anything.
+        // Other programs can still lock the file.
         let file = File::open(&path).unwrap();
         file.try_lock().unwrap();
     }

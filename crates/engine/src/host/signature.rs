@@ -257,7 +257,7 @@ mod tests {
         let random: [(u64, &[u8]); 3] =
             [(1080, &[0x53, 0xef]), (1028, &[1, 0, 0, 0]), (1024 + 0x18, &[0x99, 1, 2, 3])];
         assert_eq!(found(&random), Vec::<&str>::new());
-        // The boot sector's mark alone is no partition table.
+        // The mark of the boot sector alone is not a partition table.
         assert_eq!(found(&[(510, &[0x55, 0xaa])]), Vec::<&str>::new());
         let entry = [0x80, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0];
         assert_eq!(found(&[(510, &[0x55, 0xaa]), (446, &entry)]), ["MBR partition table"]);
@@ -279,9 +279,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().write_all_at(b"XFSB", 0).unwrap();
         file.as_file().set_len(64 << 10).unwrap();
-        // It is shorter than it says.
+        // The file is shorter than its superblock says.
         assert!(matches!(signatures(file.as_file(), SIZE), (kinds, Some(_)) if kinds == ["xfs"]));
-        // It cannot be read at all.
+        // The file cannot be read at all.
         let deaf = File::options().write(true).open(file.path()).unwrap();
         let (kinds, failure) = signatures(&deaf, SIZE);
         assert_eq!(kinds, Vec::<&str>::new());

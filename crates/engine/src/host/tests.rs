@@ -1,4 +1,4 @@
-//! The facts of machines that this one is not, laid out in tests/data/hosts.
+//! The facts of other machines, laid out in tests/data/hosts.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ use super::system::{DeviceFolder, System};
 use super::{counters, machine, mounts, nvme, stack, usage};
 use crate::target_error::TargetError;
 
-/// A machine in a temporary folder, which vanishes with it.
+/// A machine in a temporary folder. Dropping it removes the folder.
 struct Machine {
     system: System,
     root: PathBuf,
@@ -40,7 +40,7 @@ impl Machine {
                 later.push((at.clone(), line.to_owned()));
             }
         }
-        // Links come last, when everything that they lead to is there.
+        // Links come last, when their destinations exist.
         for (at, line) in &later {
             machine.link(at, line);
         }
@@ -57,7 +57,7 @@ impl Machine {
             self.make_link(folder, &format!("sys/dev/block/{}", text.trim()));
             self.make_link(folder, &format!("sys/class/block/{name}"));
             let parent = folder.parent().unwrap();
-            // A partition's folder is in its disk's, which has a `dev` too.
+            // A partition's folder lies in its disk's folder, which has a `dev` too.
             if !parent.join("dev").exists() {
                 self.make_link(folder, &format!("sys/block/{name}"));
             }
@@ -104,7 +104,8 @@ impl Machine {
         stack::of_mount(&self.system, Some(mount), mount.device)
     }
 
-    /// Who uses a device; that its node, which is not laid out, cannot be read is left out.
+    /// The users of a device. The node of a device is not laid out and cannot be read; these
+    /// unknowns are left out.
     fn in_use(&self, name: &str) -> Vec<InUse> {
         let mut found = self.in_use_and_unknown(name);
         found.retain(|usage| !matches!(usage, InUse::Unknown { .. }));
@@ -116,7 +117,8 @@ impl Machine {
     }
 }
 
-/// One line a layer: its place, name, kind, size, detail and stripe, and the places below.
+/// One line per layer: its index, name, kind, size, detail and stripe, and the indexes of the
+/// layers below.
 fn outline(layers: &[Layer]) -> Vec<String> {
     let line = |(place, layer): (usize, &Layer)| {
         let mut line = format!("{place} {} {}", layer.name, layer.kind.name());
@@ -183,7 +185,7 @@ fn a_disk_tells_its_queue_and_its_hardware() {
     assert_eq!(disk.numa_node, Some(1));
     assert_eq!(disk.transport.as_deref(), Some("sata"));
     assert_eq!(disk.device_queue_depth, Some(32));
-    // What is not told is unknown.
+    // A value that the machine does not report is unknown.
     let usb = machine.layers("sde");
     assert_eq!(usb[0].disk.as_ref().unwrap().transport.as_deref(), Some("usb"));
     assert_eq!(usb[0].disk.as_ref().unwrap().model, None);
@@ -222,7 +224,7 @@ fn each_kind_of_array_has_its_stripe() {
 #[test]
 fn two_partitions_of_one_disk_lead_to_it_once() {
     let machine = Machine::unpack("raid.txt");
-    // An array over both partitions of a disk, as careless people make it.
+    // An array over both partitions of one disk, as careless users make it.
     let md = machine.root.join("sys/devices/virtual/block/md7");
     for (name, text) in [("dev", "9:7"), ("md/level", "raid0"), ("md/raid_disks", "2")] {
         machine.write(&md.join(name), text);
@@ -262,7 +264,7 @@ fn nvme_is_described_by_its_controller_and_its_paths() {
     assert_eq!(disk.model.as_deref(), Some("Linux"));
 }
 
-/// Asks for the NVMe generic device of this name.
+/// Reads the facts of the NVMe generic device with this name.
 fn generic(machine: &Machine, name: &str) -> Result<Target, TargetError> {
     let path = format!("/dev/{name}");
     nvme::generic(&machine.system, Target::simulated(&path, Bytes(0)), (240, 0), name)
@@ -282,10 +284,10 @@ fn an_nvme_generic_device_is_known_by_the_block_device_beside_it() {
     assert_eq!(namespace.block_device, "/dev/nvme0n1");
     assert_eq!(namespace.logical_block, Bytes(512));
     assert_eq!((namespace.largest, namespace.limit), (Bytes(2 << 20), "queue/max_hw_sectors_kb"));
-    // What is mounted from the block device forbids writing here too.
+    // A file system mounted from the block device forbids writes to the generic device too.
     let mounted = |usage: &InUse| matches!(usage, InUse::Mounted { .. });
     assert!(target.in_use.iter().any(mounted), "{:?}", target.in_use);
-    // Each page of a buffer may be a segment of its own.
+    // Each page of a buffer may be a separate segment.
     machine.write(&disk.join("queue/max_segments"), "127");
     let namespace = generic(&machine, "ng0n1").unwrap().namespace.unwrap();
     assert_eq!((namespace.largest, namespace.limit), (Bytes(127 * 4096), "queue/max_segments"));
@@ -307,7 +309,7 @@ fn an_nvme_generic_device_that_commands_cannot_serve_is_refused_with_what_can() 
     machine.write(&disk.join("queue/logical_block_size"), "520");
     refused("ng0n1", &["the size of its blocks"]);
     machine.write(&disk.join("queue/logical_block_size"), "512");
-    // Before Linux 6.8 the number of bytes is not told.
+    // Before Linux 6.8 the kernel does not report the number of bytes.
     machine.write(&disk.join("integrity/format"), "T10-DIF-TYPE1-CRC");
     refused(
         "ng0n1",
@@ -337,7 +339,7 @@ fn a_btrfs_is_one_layer_over_its_members() {
     let disk = layers[1].disk.as_ref().unwrap();
     assert_eq!(disk.model.as_deref(), Some("SEAGATE XS3840SE70084"));
     assert_eq!(disk.transport.as_deref(), Some("sas"));
-    // On one device it is no layer of its own.
+    // On one device it is not a separate layer.
     let single = machine.layers_of_mount("/");
     assert_eq!(outline(&single), ["0 vda1 partition >1", "1 vda disk"]);
     let disk = single[1].disk.as_ref().unwrap();
@@ -381,7 +383,7 @@ fn a_disk_is_in_use_by_all_that_is_made_of_its_partitions() {
     ];
     let data = [holder("/dev/sda2", "/dev/md0")];
     assert_eq!(machine.in_use("sda"), [&boot[..], &data, &above].concat());
-    // A partition is in use by what is made of it, whatever the disk's other partitions do.
+    // A partition is in use by the devices on it, whatever uses the disk's other partitions.
     assert_eq!(machine.in_use("sda1"), boot);
     assert_eq!(machine.in_use("md0"), above);
     assert_eq!(machine.in_use("dm-2"), above[4..]);
@@ -398,7 +400,8 @@ fn a_device_whose_marks_cannot_be_read_is_not_taken_for_an_empty_one() {
     let found: Vec<_> = machine.in_use_and_unknown("sde").iter().filter_map(unknown).collect();
     let why = "/no/such/node: No such file or directory";
     assert_eq!(found, [("/dev/sde".to_owned(), why.to_owned())]);
-    // A partition without a node, as in a container, may hold what its disk's own marks do not tell.
+    // A partition without a node, as in a container, may have contents that the disk's own marks do
+    // not show.
     let found: Vec<_> = machine.in_use_and_unknown("sda").iter().filter_map(unknown).collect();
     let devices: Vec<&str> = found.iter().map(|(device, _)| device.as_str()).collect();
     assert_eq!(devices, ["/dev/sda", "/dev/sda1", "/dev/sda2"]);
@@ -414,12 +417,12 @@ fn a_member_of_a_btrfs_is_mounted_even_if_mountinfo_names_another() {
     }
     let mounted = InUse::Mounted { device: "/dev/vda1".to_owned(), mount_point: "/".to_owned() };
     assert_eq!(machine.in_use("vda"), [mounted]);
-    // Mounted where this process cannot see it: the kernel still lists the members.
+    // Mounted in a place that this process cannot see. The kernel still lists the members.
     fs::write(machine.root.join("proc/self/mountinfo"), "").unwrap();
     assert!(matches!(machine.in_use("sdc")[..], [InUse::Mounted { .. }]));
 }
 
-/// Who uses a file of a machine.
+/// The users of a file of a machine.
 fn used_in(machine: &Machine, path: &str) -> Vec<InUse> {
     let metadata = fs::metadata(machine.system.path(path)).ok();
     usage::of_file(&machine.system, Path::new(path), metadata.as_ref())
@@ -455,7 +458,7 @@ fn a_file_that_a_file_system_is_mounted_from_without_a_loop_device_is_in_use() {
         assert_eq!(used_in(&machine, name), [mounted]);
     }
     assert_eq!(used_in(&machine, "/srv/free"), []);
-    // The same file, seen through a loop device.
+    // The same file through a loop device.
     let device = machine.root.join("sys/devices/virtual/block/loop3");
     machine.write(&device.join("dev"), "7:3");
     machine.write(&device.join("loop/backing_file"), "/srv/image");
@@ -554,7 +557,7 @@ fn a_machine_is_described() {
     assert_eq!((raid.memory_limit, raid.cpu_limit), (None, None));
     assert_eq!(raid.virtualization, None);
     assert!(0 < raid.cpus && !raid.kernel.is_empty() && !raid.name.is_empty());
-    // Nothing to read at all is no reason to fail.
+    // A machine without any readable file is no reason to fail.
     let folder = tempfile::tempdir().unwrap();
     let empty = machine::host(&System::at(folder.path()));
     assert_eq!((empty.os, empty.cpu_model, empty.numa_nodes), (None, None, 1));
@@ -597,7 +600,7 @@ fn limits_of_devices_are_those_of_the_groups_that_the_kernel_looks_at() {
         };
         limits.iter().map(line).collect::<Vec<_>>()
     };
-    // Of version 1 the group itself alone: the kernel gives the limits of its parents no effect.
+    // In version 1 only the group itself counts: the kernel ignores the limits of its parents.
     assert_eq!(
         found("cgroup1.txt"),
         [
@@ -635,7 +638,8 @@ fn counters_are_those_of_the_target_and_of_the_disks_below() {
     assert_eq!((disk.flushes, disk.device), (17, (8, 0)));
     assert!(disk.under_way.is_some(), "every line has the time of its I/Os");
     assert_eq!(partition.devices[1].flushes, 0, "an older kernel's line ends before the flushes");
-    // Between the volume and the disk nothing is counted twice; disks without counters are left out.
+    // Nothing between the volume and the disk is counted twice. Disks without counters are left
+    // out.
     let volume = counters::counters(&machine.system, &[target("dm-1")]);
     let names: Vec<&str> = volume.devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names, ["sda", "dm-1"]);
@@ -661,7 +665,7 @@ fn arrays_and_journals_are_looked_at_beside_the_counters() {
     let journals = counters::counters(&machine.system, &targets).journals;
     let told: Vec<_> = journals.iter().map(|j| (&*j.device, j.commits, j.bytes.0)).collect();
     assert_eq!(told, [("sda2", 12, 12 * 7 * 4096), ("dm-1", 3, 40 * 512)]);
-    // An array that was resynchronized for a part of the time was not at rest in it.
+    // An array that was resynchronized during part of the time was not at rest in that time.
     let array = |missing, action: Option<&str>| Counters {
         arrays: Vec::from([ArrayState {
             name: "md0".to_owned(),
@@ -681,7 +685,7 @@ fn arrays_and_journals_are_looked_at_beside_the_counters() {
 fn cpu_time_is_split_as_the_kernel_counts_it() {
     let machine = Machine::unpack("raid.txt");
     let found = counters::counters(&machine.system, &[]);
-    // Tools that print ticks assume 100 a second, which is what every kernel shows to programs.
+    // Tools that print ticks assume 100 per second. Every kernel reports that value to programs.
     assert_eq!(rustix::param::clock_ticks_per_second(), 100);
     let ms = Span::from_ms;
     let (number, cpu) = found.cpus[0];
@@ -696,7 +700,7 @@ fn how_a_process_ranks_is_read_from_itself_and_its_groups() {
     let container = Machine::unpack("container.txt");
     let rank = |machine: &Machine| machine::host(&machine.system).rank;
     assert_eq!(rank(&container), Rank { io: rank(&container).io, ..Rank::default() });
-    // Nice is field 19 and the policy field 41; the name may look like anything.
+    // Nice is field 19 and the policy is field 41. The name may contain anything.
     let between = vec!["0"; 21].join(" ");
     let stat = format!("1 (a) 9 (b) S {} 5 {between} {} 0 0", vec!["0"; 15].join(" "), 3);
     let own = container.root.join("proc/self");

@@ -79,8 +79,8 @@ mod tests {
         assert_eq!(wait_in(""), None);
     }
 
-    /// Two threads that are tied to one CPU and never sleep have it in turns: whatever else runs
-    /// there, the one that ends last has waited for most of what the other ran.
+    /// Two threads that are bound to one CPU and never sleep take turns. Whatever else runs there,
+    /// the one that ends last has waited for most of the time that the other ran.
     #[test]
     fn a_thread_waits_for_as_long_as_another_has_its_cpu() {
         let allowed = rustix::thread::sched_getaffinity(None).unwrap();

@@ -156,7 +156,7 @@ mod tests {
         let path = folder.path().join("data");
         std::fs::write(&path, "data").unwrap();
         let target = crate::host::target(&path).unwrap();
-        // Our own are none of the others'.
+        // Our own open files are not counted as other users.
         let _own = File::options().write(true).open(&path).unwrap();
         assert_eq!(users(&[&target]), [[]]);
         let reads = File::open(&path).unwrap();
@@ -169,7 +169,7 @@ mod tests {
             if *process == child.id()),
             "{found:?}"
         );
-        // By another name of the same file.
+        // Through another name of the same file.
         let link = folder.path().join("link");
         std::fs::hard_link(&path, &link).unwrap();
         let reads = File::open(&link).unwrap();
@@ -181,7 +181,7 @@ mod tests {
             matches!(&found[..], [User { process, .. }] if *process == child.id()),
             "{found:?}"
         );
-        // Seen as by another process.
+        // Seen as if from another process.
         let lock = File::open(&path).unwrap();
         lock.lock().unwrap();
         let found = of(&System::real(), &[&target], 0).remove(0);

@@ -679,7 +679,7 @@ mod tests {
         }
     }
 
-    /// Three sizes for reads, another one for writes.
+    /// Three sizes for reads, another size for writes.
     fn mixed_stream() -> Stream {
         let weights = [(Bytes(4096), 5.0), (Bytes(8192), 3.0), (Bytes(16384), 2.0)];
         Stream {

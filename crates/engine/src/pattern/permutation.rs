@@ -82,7 +82,8 @@ mod tests {
             all.sort_unstable();
             assert!(all.into_iter().eq(0..count), "{count}");
         }
-        // The largest region there can be is in no list, but its numbers stay below the count.
+        // The largest possible region is too large for a list, but its numbers stay below the
+        // count.
         for count in [u64::MAX, (1 << 63) + 1] {
             let permutation = Permutation::of_seed(count, 3);
             assert!((0..1000).all(|place| permutation.at(place) < count));
@@ -118,18 +119,19 @@ mod tests {
             *seen.entry(order(4, seed)).or_insert(0) += 1;
         }
         assert_eq!(seen.len(), 24);
-        // Some more often than others, as there are few numbers to mix with.
+        // Some are more frequent than others, because there are few numbers to mix with.
         assert!(seen.values().all(|times| (500..2000).contains(times)), "{seen:?}");
     }
 
     #[test]
     fn neighbors_land_anywhere() {
-        // No power of two, so that some numbers are mixed again.
+        // The count is not a power of two, so some numbers are mixed again.
         const COUNT: u64 = 1_000_003;
         for seed in 0..5 {
             let order = order(COUNT, seed);
             let part = |number: u64| (number * 64 / COUNT) as usize;
-            // Where the numbers of each 64th of the order lie, and how far neighbors are apart.
+            // The places of the numbers of each 64th of the order, and the distances between
+            // neighbors.
             let mut places = vec![0_u64; 64 * 64];
             let mut distances = vec![0_u64; 64];
             for (place, pair) in order.windows(2).enumerate() {

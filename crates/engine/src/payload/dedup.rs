@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn what_lies_close_together_differs() {
         for share in [0.1, 0.3, 0.5, 0.8] {
-            // 128 KiB. At first there are few units that could be repeated.
+            // 128 KiB. At first only a few units exist that can be repeated.
             let numbers = numbers(share, 256, 32 * 100);
             for chunk in numbers.chunks(32).skip(20) {
                 let different: HashSet<_> = chunk.iter().collect();
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_left_after_much_was_overwritten_has_the_share_too() {
         let numbers = numbers(0.3, 128, 40_000);
-        // One in three is left.
+        // One in three remains.
         let left: Vec<_> = numbers.iter().step_by(3).collect();
         let different: HashSet<_> = left.iter().collect();
         let share = 1.0 - different.len() as f64 / left.len() as f64;

@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(patience.limit(&TABLE, &end), before + hour);
     }
 
-    /// What a worker says of so many I/Os that came back, and of those that did not.
+    /// A worker's ledger with these numbers of I/Os completed and in flight.
     fn ledger(completed: u64, in_flight: u64) -> Ledger {
         Ledger { completed, in_flight, ..Ledger::default() }
     }
@@ -226,7 +226,7 @@ mod tests {
         let stop = AtomicBool::new(false);
         let patience = Patience::new(&stop);
         let at = |seconds: u64| Instant(seconds * 1_000_000_000);
-        // The second has no limit, and whatever it does counts for nothing.
+        // The second worker has no limit, and its actions do not count.
         let limited = || [true, false, true].into_iter();
         let mut still = Standstill::new(limited(), at(0), Span::from_secs(1));
         assert!(!still.is_there(at(60), &patience) && still.is_there(at(61), &patience));
@@ -243,10 +243,10 @@ mod tests {
             still.heard(2, &ledger(7, 0), at(second));
         }
         assert!(still.is_there(at(161), &patience));
-        // With the last I/O of its own back it rests, or is done.
+        // A worker rests or is done when its own last I/O is back.
         still.heard(0, &ledger(100, 0), at(161));
         assert!(!still.is_there(at(161), &patience));
-        // Who says nothing any more hangs in a call.
+        // A worker that reports nothing any more hangs in a call.
         assert!(still.is_there(at(222), &patience));
         still.ended(0);
         still.ended(2);

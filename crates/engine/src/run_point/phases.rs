@@ -146,7 +146,7 @@ mod tests {
         let end = EarlyEnd::new();
         let mut phases = Phases::new(table, &end);
         let mut seen = Seen(Vec::new());
-        // The observer takes 15 of them for each phase.
+        // The observer takes 15 units of time for each phase.
         let readings = std::cell::Cell::new(10);
         let now = || Instant(readings.replace(readings.get() + 15));
         phases.announce(&now, &mut seen);

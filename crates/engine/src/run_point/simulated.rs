@@ -427,7 +427,7 @@ mod tests {
         fn progress(&mut self, _: &Progress) {}
     }
 
-    /// Runs the point's only worker by itself, or as the only one that shares a device.
+    /// Runs the point's only worker, either alone or as the only worker of a shared device.
     fn record(device: &str, point: &Point, shared: bool) -> Record {
         let (plans, timetable) = (plan::divide(point), Timetable::of(point, Instant(0)));
         let job = Assignment {

@@ -1,4 +1,4 @@
-//! Runs against real files, with backends that tell what they saw, or hang.
+//! Runs against real files, with backends that report what they saw, or that hang.
 
 use std::io;
 use std::sync::Mutex;
@@ -15,13 +15,14 @@ use crate::backend::{Completion, Io, Shape};
 use crate::pacer::Pace;
 use crate::schedule::{OpenLoop, PoissonArrivals, Steady};
 
-/// A backend that keeps when each I/O was pushed.
+/// A backend that records when each I/O was pushed.
 struct Spy {
     inner: Sync,
     pushed: Vec<Instant>,
 }
 
-/// Where a spy leaves what it has seen: backends are opened and dropped by their workers.
+/// Where a spy leaves its records. Workers open and drop the backends, so the records need a place
+/// outside.
 static PUSHED: Mutex<Vec<Instant>> = Mutex::new(Vec::new());
 
 impl Backend for Spy {
@@ -86,8 +87,8 @@ impl Observer for Silent {
     fn progress(&mut self, _progress: &Progress) {}
 }
 
-/// The greatest distance between the distribution of the gaps and the exponential one, in units
-/// of the 1 % limit of Kolmogorov and Smirnov.
+/// The largest distance between the distribution of the gaps and the exponential distribution, in
+/// units of the 1 % limit of Kolmogorov and Smirnov.
 fn distance_from_exponential(pushed: &[Instant], rate: f64) -> f64 {
     let gap = |pair: &[Instant]| pair[1].since(pair[0]).as_secs_f64() * rate;
     let mut gaps: Vec<f64> = pushed.windows(2).map(gap).collect();
@@ -98,8 +99,8 @@ fn distance_from_exponential(pushed: &[Instant], rate: f64) -> f64 {
     distances.fold(0.0, f64::max) / (1.63 / n.sqrt())
 }
 
-/// How late every I/O was pushed, against the one that was the least late. A schedule that was
-/// not followed would lie a hundred milliseconds apart from this one in the end.
+/// How late every I/O was pushed, relative to the one that was the least late. By the end, a
+/// schedule that was not followed would differ from this one by a hundred milliseconds.
 fn lateness(pushed: &[Instant], intended: &[Instant]) -> Vec<u64> {
     let late = |(pushed, intended): (&Instant, &Instant)| pushed.0 as i64 - intended.0 as i64;
     let late: Vec<i64> = pushed.iter().zip(intended).map(late).collect();
@@ -109,8 +110,8 @@ fn lateness(pushed: &[Instant], intended: &[Instant]) -> Vec<u64> {
     late
 }
 
-/// However busy the machine is, some I/Os start on time, and all keep the order of the schedule,
-/// whose gaps are exponential.
+/// However busy the machine is, some I/Os start on time. All keep the order of the schedule, whose
+/// gaps are exponential.
 #[test]
 fn poisson_arrivals_reach_a_real_file_as_exponential_gaps() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,22 +143,23 @@ fn poisson_arrivals_reach_a_real_file_as_exponential_gaps() {
         OpenLoop::new(Instant(0), PoissonArrivals::new(Steady::new(Rate(rate)), plans[0].seed));
     let end = Instant(0) + point.window;
     let intended: Vec<Instant> = std::iter::from_fn(|| schedule.take(end)).collect();
-    // What a worker came too late for at the end was never started.
+    // I/Os for which a worker was too late at the end were never started.
     assert!((intended.len() / 2..=intended.len()).contains(&pushed.len()));
     assert!(pushed.is_sorted());
     assert!(distance_from_exponential(&intended, rate) < 1.0);
-    // In a run of this length 400 gaps of 5 ms scatter by 100 ms.
+    // In a run of this length the sum of 400 gaps of 5 ms has a spread of 100 ms.
     let late = lateness(&pushed, &intended);
     assert!(late[late.len() / 10] < 2_000_000, "{late:?}");
 }
 
-/// The first of them to be opened serves so many I/Os, and then a call of its never returns.
+/// The first backend of this type that is opened serves `left` I/Os. Then one of its calls never
+/// returns.
 struct Stuck {
     inner: Sync,
     left: u64,
 }
 
-/// How many were opened.
+/// The number of backends that were opened.
 static STUCK: AtomicU64 = AtomicU64::new(0);
 const BEFORE_IT_HANGS: u64 = 500;
 
@@ -215,7 +217,7 @@ impl RealBackend for Stuck {
     }
 }
 
-/// Asks to stop after a while, and then wants to wait no longer.
+/// Asks to stop after a while, and after that refuses to wait any longer.
 struct Impatient<'a> {
     stop: &'a AtomicBool,
     asked: std::cell::Cell<u32>,
@@ -262,7 +264,7 @@ fn what_a_worker_did_until_a_call_of_its_hung_is_in_the_record_with_the_io_that_
         0 => (other, hung),
         _ => (hung, other),
     };
-    // The other one goes on until the end, and its calls come back.
+    // The other worker continues to the end, and its calls return.
     assert!(other.ledger.lost == 0 && other.ledger.completed > 0);
     assert_eq!((hung.ledger.lost, hung.ledger.completed), (1, BEFORE_IT_HANGS));
     assert_eq!(hung.cells[0].flows[0].ios(), BEFORE_IT_HANGS);
@@ -272,7 +274,7 @@ fn what_a_worker_did_until_a_call_of_its_hung_is_in_the_record_with_the_io_that_
     assert!(lost.offset.0 < 1 << 20 && lost.at_ns < record.window.0 as i64);
 }
 
-/// Panics at the first interval's end, as a mistake in a view would.
+/// Panics at the end of the first interval, as a mistake in a view would.
 struct Faulty;
 
 impl Observer for Faulty {
@@ -295,7 +297,7 @@ fn a_panic_of_the_caller_ends_the_run_at_once() {
         alignment: Bytes(1),
         passthrough: None,
     };
-    // Nobody would wait a day for this test.
+    // The test must not take a day.
     let point = Point { window: Span::from_secs(86_400), ..poisson_point(100.0, 1) };
     let plans = fathom_core::plan::divide(&point);
     let outcome = std::panic::catch_unwind(|| {

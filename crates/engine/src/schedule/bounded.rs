@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(std::iter::from_fn(|| five.take(Instant(1))).count(), 5);
         assert!(five.is_done() && five.next_due() == Instant(u64::MAX));
         assert!(bounded(ClosedLoop, 0, 1000, Some(Quota::Ios(0))).is_done());
-        // One that ends by its time is over, and was never to be done.
+        // A schedule that ends by its time is over, but never done.
         assert!(!bounded(ClosedLoop, 5, 5, None).is_done());
         let arrivals = UniformArrivals::new(Steady::new(Rate(1e8)), 0.0);
         let mut open = bounded(OpenLoop::new(Instant(0), arrivals), 0, 1000, Some(Quota::Ios(7)));

@@ -162,7 +162,7 @@ mod tests {
                 let ios = stages.by(at.0 as f64);
                 let exact = course.ios_before(at);
                 assert!((ios - exact).abs() <= 1e-12 * exact.max(1.0), "{course}: {ios} {exact}");
-                // Where nothing falls due for a while, it was reached before.
+                // Where nothing falls due for a while, the count was reached before that time.
                 let reached = stages.next_reached(ios);
                 assert_eq!(reached.to_bits(), stages.reached(ios).to_bits());
                 assert!((stages.by(reached) - ios).abs() <= 1e-9 * ios.max(1.0), "{course} {at}");

@@ -279,7 +279,8 @@ mod tests {
 
     #[test]
     fn uniform_arrivals_do_not_drift() {
-        // A third of a nanosecond a period would be 0.3 s after 10^9 arrivals if it were rounded.
+        // A rounding error of a third of a nanosecond per period would amount to 0.3 s after 10^9
+        // arrivals.
         let mut schedule = OpenLoop::new(Instant(1000), uniform(3.0, 0.0));
         schedule.arrivals.taken = 3_000_000_000;
         schedule.advance();
@@ -339,7 +340,7 @@ mod tests {
                 for k in [0, 1, 999, last / 1000, last / 3, last] {
                     arrivals.taken = k;
                     let exact = (k as f64 + phase) / rate * 1e9;
-                    // What a day in nanoseconds can be told apart by is a 64th.
+                    // The precision of a day in nanoseconds is 1/64.
                     let error = (arrivals.next_ns() - exact).abs();
                     assert!(error <= 1.0 / 32.0, "{rate} {phase} {k}: {error}");
                 }
@@ -350,8 +351,8 @@ mod tests {
         }
     }
 
-    /// The distance from the exponential distribution in units of the 1 % limit of Kolmogorov and
-    /// Smirnov, of the gaps between so many arrivals.
+    /// The distance of the gaps between `n` arrivals from the exponential distribution, in units of
+    /// the 1 % limit of Kolmogorov and Smirnov.
     fn distance_from_exponential(rate: f64, seed: u64, n: u32) -> f64 {
         let mut arrivals = poisson(rate, seed);
         let mut last = 0.0;
@@ -378,7 +379,8 @@ mod tests {
         for rate in RATES {
             let beyond =
                 (0..50).filter(|&seed| distance_from_exponential(rate, seed, 10_000) > 1.0);
-            // One of a hundred is beyond the limit by chance; more than 4 of 50 in 0.02 % of cases.
+            // By chance, one of a hundred is beyond the limit. More than 4 of 50 are beyond it in
+            // 0.02 % of cases.
             assert!(beyond.count() <= 4, "{rate}");
             assert!(distance_from_exponential(rate, 1, 200_000) < 1.0, "{rate}");
         }
@@ -391,13 +393,13 @@ mod tests {
             let expected = rate / 2.0;
             let count = |seed| {
                 let mut schedule = OpenLoop::new(Instant(0), poisson(rate, seed));
-                // Taken one by one, because an account of what is left may use the mean.
+                // Taken one by one, because a count of the rest may use the mean.
                 let end = Instant(500_000_000);
                 std::iter::from_fn(|| schedule.take(Instant(end.0 - 1))).count() as f64
             };
             let errors: Vec<f64> =
                 (0..seeds).map(|seed| (count(seed) - expected) / expected.sqrt()).collect();
-            // 0.27 % are beyond three standard errors by chance.
+            // By chance, 0.27 % are beyond three standard errors.
             let beyond = errors.iter().filter(|error| error.abs() > 3.0).count();
             assert!(beyond <= 4, "{rate}: {beyond}");
             let mean = errors.iter().sum::<f64>() / seeds as f64;
@@ -407,7 +409,7 @@ mod tests {
         }
     }
 
-    /// Steps, ramps up and down, a pause, and what is held after them: 20 s and then 2000/s.
+    /// Steps, ramps up and down, and a pause for 20 s; then a constant 2000/s.
     fn steps_and_ramps() -> Course {
         course(&[
             (5, 1e3, 1e3),
@@ -435,7 +437,7 @@ mod tests {
             all.sort_unstable();
             assert_eq!(all.len() as f64, course.ios_before(Span::from_secs(30)).ceil());
             for (count, &due) in all.iter().enumerate() {
-                // Due times are cut off to whole nanoseconds.
+                // Due times are truncated to whole nanoseconds.
                 let [before, after] = [due, due + 1].map(|ns| course.ios_before(Span(ns)));
                 let count = count as f64;
                 assert!(before - 1e-6 <= count && count <= after + 1e-6, "{count} {due} {before}");

@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(schedule.take(Instant(0)), Some(Instant(0)));
         assert_eq!(schedule.take(Instant(30)), Some(Instant(30)));
         assert_eq!((schedule.take(Instant(129)), schedule.next_due()), (None, Instant(130)));
-        // Whatever has come back.
+        // The burst starts now, whatever has come back.
         assert_eq!(schedule.take(Instant(130)), Some(Instant(130)));
         schedule.came_back(Instant(140));
         schedule.came_back(Instant(140));
@@ -208,7 +208,8 @@ mod tests {
         assert_eq!((schedule.take(Instant(240)), schedule.next_due()), (None, Instant(241)));
     }
 
-    /// The starts one by one: each when it is due, but not before the rest after the last burst.
+    /// Computes the starts one by one: each when it is due, but not before the rest after the last
+    /// burst.
     fn one_by_one(period: f64, phase: f64, ios: usize, rest: f64, count: usize) -> Vec<f64> {
         let (mut starts, mut last) = (Vec::new(), f64::NEG_INFINITY);
         for number in 0..count {
@@ -233,7 +234,7 @@ mod tests {
                 for (number, expected) in starts.iter().enumerate() {
                     let start = gathered.reached(number as f64 + phase);
                     assert!((start - expected).abs() < 1e-3, "{ios} {rest_us} {phase} {number}");
-                    // Never later than a burst's rest after it was due.
+                    // An I/O never starts later than a burst's rest after its due time.
                     let due = (number as f64 + phase) * 1e6;
                     assert!((due..=due + rest.0 as f64).contains(&start));
                 }

@@ -219,7 +219,7 @@ mod tests {
             let mut chance = Chance::new(spread, 0);
             let (mut entered, mut happened) = (Vec::new(), Vec::new());
             for token in 0..5_000 {
-                // Everybody in turn, and as late as chance has it: many at the same instant.
+                // Each in turn, at random times: many fall on the same instant.
                 let at = Instant(agenda.now().0 + chance.below(spread));
                 entered.push((at, token));
                 match chance.below(2) {

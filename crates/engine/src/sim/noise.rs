@@ -241,7 +241,7 @@ mod tests {
         let whole = speeds(&noise, 1, Span(0), 100);
         assert!((whole[0] - 0.5f64.powf(0.005)).abs() < 1e-12);
         assert!((whole[99] - 0.5f64.powf(0.995)).abs() < 1e-12);
-        // A later trial goes on where the session is, whatever its seed.
+        // A later trial continues at its time in the session, whatever its seed.
         assert_eq!(speeds(&noise, 9, Span::from_secs(40), 60), whole[40..]);
         let foreign = Stall {
             start: Span::from_ms(2_500),

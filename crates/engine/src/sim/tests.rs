@@ -1,4 +1,4 @@
-//! Simulated devices driven directly, without the hot loop.
+//! Tests simulated devices directly, without the hot loop.
 
 use super::*;
 use fathom_core::Bytes;
@@ -14,7 +14,7 @@ fn read(slot: u32, offset: u64) -> Io {
 
 const LATER: Instant = Instant(u64::MAX);
 
-/// When each I/O completed that a closed loop of random reads kept in flight.
+/// The completions of a closed loop of random reads.
 fn closed_loop(text: &str, depth: u32, length: u32, ios: usize) -> Vec<Completion> {
     let mut sim = open(text, depth);
     let blocks = text.parse::<Options>().expect(text).size.0 / u64::from(length);
@@ -159,13 +159,13 @@ fn a_closed_loop_on_a_queue_has_its_closed_form() {
     }
 }
 
-/// A load with more to it than random reads: what each completion took, and when it ended.
+/// A load with more properties than random reads: the time of each completion, and the end.
 struct Load {
     depth: u32,
     length: u32,
     ios: usize,
     sequential: bool,
-    /// Of four slots, how many write.
+    /// The number of writing slots among four.
     writers: u32,
 }
 
@@ -190,7 +190,7 @@ fn mean(times: &[u64]) -> f64 {
     times.iter().sum::<u64>() as f64 / times.len() as f64
 }
 
-/// The value that this share of them is at most.
+/// The value that this share of the values does not exceed.
 fn quantile(times: &[u64], share: f64) -> u64 {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
@@ -231,7 +231,7 @@ fn measure(text: &str, load: &Load) -> Measured {
 const RANDOM_READS: Load =
     Load { depth: 1, length: 4096, ios: 20_000, sequential: false, writers: 0 };
 
-/// Whether a figure is within this share of what a formula gives.
+/// Whether a figure is within this share of the formula's value.
 fn near(measured: f64, formula: f64, share: f64) -> bool {
     (measured / formula - 1.0).abs() <= share
 }
@@ -251,23 +251,24 @@ fn an_ssd_has_the_figures_of_its_formulas() {
     let device = "ssd,channels=4,page=4k,read-time=100us,jitter=0,overhead=5us,\
                   read-bandwidth=1GB/s,write-bandwidth=500MB,program-time=200us,cache=1m,\
                   collect-time=0s";
-    // Alone: read-time + length / read-bandwidth + overhead, and length / write-bandwidth + overhead.
+    // An I/O alone: read-time + length / read-bandwidth + overhead for reads, and length /
+    // write-bandwidth + overhead for writes.
     let read = measure(device, &RANDOM_READS);
     assert_eq!(quantile(&read.reads, 1.0), 100_000 + 4_096 + 5_000);
     let write = measure(device, &Load { ios: 100, writers: 4, ..RANDOM_READS });
     assert_eq!(quantile(&write.writes, 1.0), 8_192 + 5_000);
-    // Four pages on four channels in parallel; eight take two turns.
+    // Four pages use four channels in parallel. Eight take two turns.
     for (length, turns) in [(16 << 10, 1), (32 << 10, 2)] {
         let read = measure(device, &Load { length, ..RANDOM_READS });
         let expected = turns * 100_000 + u64::from(length) + 5_000;
         assert_eq!(quantile(&read.reads, 0.5), expected, "{length}");
     }
-    // Most: channels / read-time, and the programs of all channels.
+    // The maximum: channels / read-time for reads, and the programs of all channels for writes.
     let deep = measure(device, &Load { depth: 128, ios: 50_000, ..RANDOM_READS });
     assert!(near(deep.iops(), 4.0 / 100e-6, 0.02), "{}", deep.iops());
     let sustained = measure(device, &Load { depth: 32, ios: 50_000, writers: 4, ..RANDOM_READS });
     assert!(near(sustained.iops(), 4.0 / 200e-6, 0.02), "{}", sustained.iops());
-    // The interface, when it is the narrower one.
+    // The interface is the limit if it is slower.
     let narrow = format!("{device},channels=1024");
     assert!(narrow.parse::<Options>().is_err(), "a parameter given twice");
     let narrow = device.replace("channels=4", "channels=1024");
@@ -283,7 +284,7 @@ fn an_ssd_reads_slower_while_it_programs() {
     let mixed = measure("ssd", &Load { depth: 4, ios: 100_000, writers: 2, ..RANDOM_READS });
     assert!(mean(&mixed.reads) > 1.1 * mean(&alone.reads));
     assert!(quantile(&mixed.reads, 0.99) > 3 * quantile(&alone.reads, 0.99));
-    // What may wait longest is one program, unless there is a collection.
+    // A read waits for at most one program, unless there is a collection.
     let calm = "ssd,collect-time=0ns,jitter=0";
     let mixed = measure(calm, &Load { depth: 2, ios: 100_000, writers: 1, ..RANDOM_READS });
     assert!(quantile(&mixed.reads, 1.0) <= 500_000 + 2 * 78_000 + 10_000 + 3_000);
@@ -300,7 +301,7 @@ fn a_collection_is_a_stall_in_the_tail_of_an_ssd() {
 
 #[test]
 fn an_ssd_leaves_neither_reads_nor_writes_waiting_for_ever() {
-    // Far more reads than the channels can serve, and still the cache drains.
+    // There are far more reads than the channels can serve, but the cache still drains.
     let load = Load { depth: 256, ios: 200_000, writers: 1, ..RANDOM_READS };
     let both = measure("ssd,cache=64k", &load);
     assert!(both.writes.len() > 1_000 && both.reads.len() > 1_000);
@@ -312,7 +313,7 @@ fn the_default_hdd_is_a_disk_of_7200_revolutions() {
     let one = measure("hdd", &RANDOM_READS);
     let median = quantile(&one.reads, 0.5);
     assert!((8_000_000..=14_000_000).contains(&median), "{median}");
-    // seek-min + 8/15 of the seek's span + half a revolution + transfer + overhead.
+    // seek-min + 8/15 of the span of seek times + half a revolution + transfer + overhead.
     let formula = 800e3 + 14_200e3 * 8.0 / 15.0 + 60e9 / 7200.0 / 2.0 + 30e3 + 50e3;
     assert!(near(mean(&one.reads), formula, 0.03), "{} for {formula}", mean(&one.reads));
     let outer = Load { length: 1 << 20, sequential: true, ios: 2_000, ..RANDOM_READS };
@@ -327,9 +328,10 @@ fn an_hdd_gains_by_depth_because_it_chooses_the_nearest() {
     let iops = [1, 4, 16, 32].map(|depth| at("hdd", depth));
     assert!(iops.is_sorted(), "{iops:?}");
     assert!(iops[3] > 2.0 * iops[0], "{iops:?}");
-    // Without a choice there is nothing to gain.
+    // Without a choice of requests there is nothing to gain.
     assert!(near(at("hdd,ncq=1", 32), iops[0], 0.03));
-    // Nobody is passed over for longer than the patience and the service of the others there.
+    // No request is passed over for longer than the patience plus the service time of the others in
+    // the queue.
     let load = Load { depth: 32, ios: 20_000, ..RANDOM_READS };
     let waited = quantile(&measure("hdd", &load).reads, 1.0);
     assert!(waited < 1_600_000_000, "{waited}");
@@ -337,7 +339,8 @@ fn an_hdd_gains_by_depth_because_it_chooses_the_nearest() {
 
 #[test]
 fn an_hdd_is_slower_at_its_inner_end() {
-    // A disk of 1 GiB that is read through: the bandwidths from the first to the last 16 MiB.
+    // A disk of 1 GiB that is read from start to end: the bandwidths of the first to the last 16
+    // MiB.
     let mut sim = open("hdd,size=1g,overhead=0ns", 1);
     let mut ends = Vec::from([Instant(0)]);
     let mut done = Vec::new();

@@ -171,7 +171,7 @@ mod tests {
             rows += 1;
         }
         assert_eq!(rows, 12);
-        // Published is a mean of 0.528 ms of both together.
+        // The published mean of both together is 0.528 ms.
         assert!((mean_of_both() / 528e3 - 1.0).abs() < 0.005, "{}", mean_of_both());
     }
 }

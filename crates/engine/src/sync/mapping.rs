@@ -325,7 +325,7 @@ mod tests {
         let mapping = Mapping::new(&file, 64 << 10, true, None).unwrap();
         let mut buffer = [9; 16 << 10];
         file.set_len(20 << 10).unwrap();
-        // The first 4 KiB of these are there.
+        // Only the first 4 KiB of this block exist.
         assert_eq!(mapping.read(16 << 10, &mut buffer), 4 << 10);
         assert_eq!(mapping.write(16 << 10, &buffer, true), 4 << 10);
         assert_eq!(mapping.read(32 << 10, &mut buffer), 0);

@@ -284,13 +284,13 @@ mod tests {
         assert_eq!((raw[48], word(&raw, 52)), (FLUSH, 3));
         assert!(raw[56..].iter().all(|&byte| byte == 0));
 
-        // A read goes to a registered buffer.
+        // A read goes into a registered buffer.
         let prepared = prepare(&Buffer { direction: Direction::Read, ..buffer }, facts);
         let read = Io { direction: Direction::Read, ..io };
         let raw = bytes(&Commands::entry(&prepared, &aim, read));
         assert_eq!((word(&raw, 28), raw[40], raw[48]), (1, 9, READ));
 
-        // Without anything registered.
+        // Without registered files or buffers.
         let facts = Facts { registered_buffers: false, registered_files: false, ..facts };
         let prepared = prepare(&Buffer { direction: Direction::Read, ..buffer }, facts);
         let raw = bytes(&Commands::entry(&prepared, &aim, read));

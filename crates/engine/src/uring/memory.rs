@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn shares_are_limited_together_and_given_back() {
-        // Far beyond what the rings of other tests have taken.
+        // Far more than the rings of other tests have taken.
         let most = Some(1 << 50);
         let first = Share::take_of(most, 3 << 48).unwrap();
         assert!(Share::take_of(most, 2 << 48).is_none());

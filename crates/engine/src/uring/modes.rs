@@ -223,7 +223,7 @@ mod tests {
             ("nullb0", "null_blk.poll_queues=1"),
             ("sda", "a device whose driver can"),
         ] {
-            // The disk is the device without a queue, whatever lies on it.
+            // The disk is the device without a queue, whatever lies on top of it.
             target.layers = Vec::from([layer("dm-0", None), layer(name, Some(false))]);
             let refusal = pollable(&target).unwrap_err();
             says(&refusal, &format!("{name} cannot be polled"), remedy);
@@ -265,7 +265,7 @@ mod tests {
         ] {
             assert!(understood(errno, false, mode).is_ok(), "{errno:?}");
         }
-        // What came back, in full or not, and what the device itself refused.
+        // I/Os that came back, complete or short, and I/Os that the device itself refused.
         for result in [512, 0, nvme_failure(0x81)] {
             assert!(understand(result, &target(true), POLLED).is_ok(), "{result}");
         }

@@ -171,7 +171,7 @@ mod tests {
         for flags in [INJECT_RESULT, 0] {
             let mut ring =
                 NopRing::open_with(flags, std::slice::from_ref(&nothing), &shape).unwrap();
-            // An older kernel takes the flag and keeps quiet.
+            // An older kernel accepts the flag and ignores it.
             assert!(!ring.injects || flags != 0);
             let mut completions = Vec::with_capacity(4);
             for direction in Direction::BOTH {

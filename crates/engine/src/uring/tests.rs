@@ -1,4 +1,4 @@
-//! The paths of older kernels and poorer limits, walked on this kernel, and I/Os that never end.
+//! Runs the paths for older kernels and lower limits on this kernel, and I/Os that never complete.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -26,19 +26,19 @@ fn target(path: &Path) -> OpenTarget {
     }
 }
 
-/// io_uring may be forbidden where the tests run.
+/// Whether io_uring works here. It may be forbidden where the tests run.
 pub(super) fn here() -> bool {
     match probe() {
         Ok(_) => true,
         Err(error) => {
-            // Past the harness, which keeps to itself what a test that passes has printed.
+            // Writes past the test harness, which hides the output of tests that pass.
             let _ = writeln!(std::io::stderr(), "SKIPPED: io_uring does not work here: {error}");
             false
         }
     }
 }
 
-/// Writes and reads back a different byte in each slot, three times.
+/// Writes a different byte in each slot and reads it back, three times.
 fn round_trips(ring: &mut Uring) {
     let mut completions = Vec::with_capacity(5);
     for round in 0..3u8 {
@@ -80,7 +80,7 @@ fn a_file_in_memory_is_tried_at_once_and_one_on_a_disk_as_it_always_is() {
     }
     let is_nonblock =
         |target: &OpenTarget| fcntl_getfl(&target.file).unwrap().contains(OFlags::NONBLOCK);
-    // The latter is how a kernel before Linux 6.1 would be met.
+    // The second setup is the one for kernels before Linux 6.1.
     for (setup, expected) in [(Setup::DeferredDirect, true), (Setup::Cooperative, false)] {
         let targets = [target(&paths[0]), target(&paths[1])];
         let is_tmpfs = fstatfs(&targets[1].file).unwrap().f_type as u32 == 0x0102_1994;
@@ -93,7 +93,7 @@ fn a_file_in_memory_is_tried_at_once_and_one_on_a_disk_as_it_always_is() {
         }
         round_trips(&mut ring);
     }
-    // A device's node is on a tmpfs as well, and is no file.
+    // A device node is on a tmpfs as well, but is not a file.
     let zero = std::fs::File::open("/dev/zero").unwrap();
     let zero = OpenTarget {
         name: "/dev/zero".to_owned(),
@@ -146,7 +146,7 @@ fn every_setup_and_every_limit_carries_ios() {
     }
 }
 
-/// A ring with reads in flight that end only when somebody writes to the FIFO.
+/// A ring with reads in flight that complete only when data is written to the FIFO.
 fn hanging(folder: &TempDir, ceiling: Ceiling) -> (Uring, File) {
     let path = folder.path().join("fifo");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
@@ -191,7 +191,7 @@ fn ios_that_hang_hold_up_neither_a_wait_nor_a_drop() {
             ring.wait_and_reap(deadline, &mut completions);
         }
         assert_eq!((completions.len(), ring.lent.ring.queued(), ring.lent.in_flight()), (0, 0, 3));
-        // One of them ends after all.
+        // One of them completes after all.
         other_end.write_all(&[9; 100]).unwrap();
         let hang = ring.now() + HANG;
         while completions.is_empty() {
@@ -201,13 +201,13 @@ fn ios_that_hang_hold_up_neither_a_wait_nor_a_drop() {
         assert_eq!((completions.len(), completions[0].result, ring.lent.in_flight()), (1, 100, 2));
         assert_eq!(ring.read_buffer(completions[0].slot)[..100], [9; 100]);
         drop(ring);
-        // The kernel now writes to memory that was leaked for it.
+        // The kernel now writes to memory that was leaked for this purpose.
         other_end.write_all(&[7; 200]).unwrap();
     }
 }
 
-/// Each completion is seen once, whatever becomes of whoever sees it, and what is in flight meanwhile
-/// stays where it is.
+/// Each completion is seen once, even if the code that sees it panics. The I/Os in flight at that
+/// time stay valid.
 #[test]
 fn a_panic_of_who_takes_completions_counts_none_of_them_twice() {
     if !here() {
@@ -219,7 +219,7 @@ fn a_panic_of_who_takes_completions_counts_none_of_them_twice() {
         for slot in 3..5 {
             ring.push(Io { slot, target: 0, direction: Direction::Write, offset: 0, length: 4096 });
         }
-        // Two reads take what the two writes bring, and one more is in flight for ever.
+        // Two reads receive the data of the two writes. One more stays in flight forever.
         let hang = ring.now() + HANG;
         while ring.lent.ring.completed() < 4 {
             assert!(ring.now() < hang);
@@ -242,7 +242,7 @@ fn a_panic_of_who_takes_completions_counts_none_of_them_twice() {
         seen.dedup();
         assert_eq!(seen.len(), 4);
         drop(ring);
-        // The kernel still writes to the third read's buffer, which was left to it.
+        // The kernel still writes to the buffer of the third read, which was leaked for it.
         other_end.write_all(&[7; 200]).unwrap();
     }
 }
@@ -255,7 +255,7 @@ fn a_ring_that_is_dropped_idle_gives_everything_back() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("target");
     std::fs::write(&path, vec![0; 1 << 16]).unwrap();
-    // Many more than would fit into a small limit of lockable memory or of open files.
+    // Many more rings than a low limit of locked memory or of open files allows at once.
     for _ in 0..300 {
         let mut ring = Uring::open(&[target(&path)], &SHAPE).unwrap();
         let read = Io { slot: 0, target: 0, direction: Direction::Read, offset: 0, length: 4096 };
@@ -265,13 +265,13 @@ fn a_ring_that_is_dropped_idle_gives_everything_back() {
             let hang = ring.now() + HANG;
             ring.wait_and_reap(hang, &mut completions);
         }
-        // Pushed and never started.
+        // Pushed, but never started.
         ring.push(read);
     }
     let rings = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| {
         std::fs::read_link(entry.ok()?.path()).ok().filter(|to| to.ends_with("[io_uring]"))
     });
-    // Those of the tests beside this one, which leak a few.
+    // Rings of other tests that run at the same time; these leak a few.
     assert!(rings.count() < 100);
 }
 
@@ -282,7 +282,7 @@ fn a_signal_ends_a_wait_early() {
     }
     extern "C" fn nothing(_: libc::c_int) {}
     let handler = nothing as extern "C" fn(libc::c_int);
-    // SAFETY: the handler does nothing, which is allowed at any moment.
+    // SAFETY: the handler does nothing, which is safe at any moment.
     unsafe { libc::signal(libc::SIGURG, handler as libc::sighandler_t) };
     for ceiling in ceilings() {
         let folder = TempDir::new().unwrap();
@@ -290,7 +290,7 @@ fn a_signal_ends_a_wait_early() {
         let (ended, end) = channel();
         let waiter = std::thread::spawn(move || {
             let (mut ring, _other_end) = hanging(&folder, ceiling);
-            // SAFETY: asks for this thread's own name.
+            // SAFETY: the call only reads this thread's own identifier.
             sender.send(unsafe { libc::pthread_self() }).unwrap();
             let deadline = ring.now() + HANG;
             let mut completions = Vec::with_capacity(5);
@@ -299,7 +299,7 @@ fn a_signal_ends_a_wait_early() {
         });
         let thread = receiver.recv().unwrap();
         let (early, completed) = loop {
-            // SAFETY: the thread has not been joined, so that its name is valid.
+            // SAFETY: the thread has not been joined, so its identifier is valid.
             unsafe { libc::pthread_kill(thread, libc::SIGURG) };
             match end.recv_timeout(std::time::Duration::from_millis(10)) {
                 Ok(outcome) => break outcome,

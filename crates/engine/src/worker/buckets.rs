@@ -84,11 +84,11 @@ mod tests {
         let mut buckets = Buckets::new(ms(30), ms(100), 2);
         assert_eq!((buckets.end_after(ms(0)), buckets.end_after(ms(30))), (ms(30), ms(60)));
         buckets.count(&tally(3, 1), ms(30));
-        // A slice of the series ends within the bucket, and its tally is handed over.
+        // An interval of the series ends within the bucket, and its tally is handed over.
         buckets.count(&tally(5, 1), ms(50));
         buckets.begin_anew();
         buckets.count(&tally(4, 0), ms(60));
-        // One that could not be handed over goes on.
+        // A tally that could not be handed over continues.
         buckets.count(&tally(4, 0), ms(90));
         buckets.count(&tally(11, 2), ms(100));
         let all: Vec<[u64; 2]> = buckets.of_regions(ms(100)).map(|(_, ios)| ios).collect();

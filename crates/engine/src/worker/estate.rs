@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts in a way that two at once would spoil.
+    /// Counts in a way that two threads at once would corrupt.
     struct Counts(u64);
 
     impl Leaves for Counts {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     fn estate() -> Arc<Estate> {
-        // SAFETY: numbers may be used by any thread.
+        // SAFETY: any thread may use numbers.
         Arc::new(unsafe { Estate::new() })
     }
 
@@ -236,7 +236,7 @@ mod tests {
         });
         begins.recv().unwrap();
         let claimed = claim(&[&estate]).pop().unwrap().unwrap();
-        // The call returns now, and its worker still does not.
+        // The call returns now, but the worker still does not return.
         return_it.send(()).unwrap();
         let waited = comes_back.recv_timeout(Duration::from_millis(200));
         assert_eq!(waited, Err(std::sync::mpsc::RecvTimeoutError::Timeout));
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_is_at_work_stops_at_its_next_call_and_nothing_is_counted_after() {
-        // Miri tries another interleaving of threads each time, and takes its time for it.
+        // Miri tries another interleaving of threads each time, and is slow.
         for _ in 0..if cfg!(miri) { 10 } else { 200 } {
             let estate = estate();
             let (began, begins) = channel();
@@ -259,7 +259,8 @@ mod tests {
                 }
             });
             begins.recv().unwrap();
-            // On a busy machine it may not come to a call in time: then nobody has its state.
+            // On a busy machine the worker may not reach a call in time. Then its state cannot be
+            // claimed.
             let Some(mut claimed) = claim(&[&estate]).pop().unwrap() else { continue };
             let counted = || {
                 // SAFETY: as in `leave`.

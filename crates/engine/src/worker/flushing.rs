@@ -178,7 +178,8 @@ mod tests {
         assert_eq!(flushing.allows(), 1, "the first target has one write to go");
     }
 
-    /// Reads take 150 us, and everything else 100 us. It keeps what was pushed, and what was in flight then.
+    /// Reads take 150 us, and everything else takes 100 us. The spy records what was pushed, and
+    /// what was in flight at that time.
     #[derive(Default)]
     struct Spy {
         now: Instant,
@@ -245,7 +246,8 @@ mod tests {
         }
     }
 
-    /// What the loop did in a second with 8 in flight, and how many of each completed in it.
+    /// Runs the loop for a second with 8 in flight. Returns what it did, and how many I/Os of each
+    /// kind completed.
     fn run(flush: Flush, read_share: f64, pacing: Pacing) -> (Spy, Ledger, [u64; 3]) {
         let region = Region { target: 3, offset: Bytes(0), length: Bytes(1 << 20) };
         let stream = Stream {
@@ -282,7 +284,7 @@ mod tests {
 
     const DEPTH: Pacing = Pacing::closed(8);
 
-    /// Each flush comes after so many writes, none of which is in flight any more.
+    /// Each flush comes after `every` writes, none of which is still in flight.
     fn holds(spy: &Spy, every: u32, barrier: bool) {
         let mut writes = 0;
         for (what, in_flight) in &spy.pushed {
@@ -303,7 +305,7 @@ mod tests {
         let (spy, ledger, [_, writes, flushes]) =
             run(Flush { every: 4, ..Flush::DATA }, 0.0, DEPTH);
         holds(&spy, 4, true);
-        // Four writes at once, then the flush: 200 us. What completes at the end is not counted.
+        // Four writes at once, then the flush: 200 us. Completions at the end are not counted.
         assert_eq!((writes, flushes, ledger.failed), (20_000, 4_999, 0));
     }
 

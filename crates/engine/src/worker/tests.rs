@@ -1,4 +1,4 @@
-//! The whole loop, on backends whose I/Os take as long and give what a test wants.
+//! Tests the whole loop, on backends whose I/Os have the times and results that a test sets.
 
 use std::cell::Cell;
 
@@ -16,8 +16,8 @@ use crate::timetable::Timetable;
 
 const BLOCK_SIZE: u32 = 4096;
 
-/// Every I/O takes 100 us and gives the result that the test chose for its moment; without a
-/// result it never comes back.
+/// Every I/O takes 100 us and has the result that the test chose for its moment. Without a result
+/// it never comes back.
 struct Fixed<F> {
     now: Instant,
     in_flight: Vec<(Instant, u32)>,
@@ -55,7 +55,7 @@ impl<F: Fn(Instant) -> Option<i32>> Backend for Fixed<F> {
     }
 }
 
-/// Keeps the tallies, and refuses those whose number the test chose.
+/// Keeps the tallies, but refuses those whose number the test chose.
 struct Keep<F> {
     kept: Vec<Tally>,
     asked: usize,
@@ -181,14 +181,14 @@ fn a_busy_collector_makes_slices_longer_and_loses_nothing() {
 #[test]
 fn what_completes_at_the_windows_end_is_not_counted_in_it() {
     let (outcome, tallies) = run(CLOSED, |_| WHOLE, |_| false, &|| false, TABLE);
-    // 100 us divides the window, so four I/Os complete at its first and four at its last instant.
+    // 100 us divides the window, so four I/Os complete at its first instant and four at its last.
     assert_eq!(outcome.ledger.completed, 40_000);
     assert_eq!(outcome.ledger.in_flight, 4);
     assert_eq!(ios(&tallies, false), outcome.ledger.completed_in_warm_up);
 }
 
-/// Hands over what completed together as if each had been stamped before the one ahead of it, as
-/// helper threads do that overtake each other.
+/// Hands over completions of one batch with timestamps in reverse order, as helper threads do that
+/// overtake each other.
 struct Overtaken<B>(B);
 
 impl<B: Backend> Backend for Overtaken<B> {
@@ -227,7 +227,7 @@ fn what_was_overtaken_at_the_windows_end_is_in_the_ledger_and_the_tally_or_in_ne
     assert_eq!(outcome.ledger.in_flight, 4);
 }
 
-/// Takes two I/Os at once, and keeps how many were queued whenever it was waited.
+/// Takes two I/Os at once, and records how many were queued at each wait.
 struct InPairs<'a, B> {
     backend: B,
     queued: usize,
@@ -272,7 +272,7 @@ fn a_batch_is_no_larger_than_the_backend_takes_it_and_the_depth_is_reached_all_t
         Fixed { now: Instant(0), in_flight: Vec::new(), completed: Vec::new(), result: |_| WHOLE };
     let backend = InPairs { backend: fixed, queued: 0, waits: &waits };
     let (outcome, tallies) = run_on(backend, CLOSED, |_| false, &|| false, TABLE);
-    // As many as with batches of any size, in two batches for each four.
+    // The same number as with batches of any size, in two batches for each four I/Os.
     assert_eq!(outcome.ledger.completed, 40_000);
     let depth: u128 = tallies.iter().filter(|t| t.in_window).map(|t| t.depth_ns).sum();
     assert_eq!(depth, 4 * 1_000_000_000);
@@ -290,7 +290,8 @@ fn stopping_while_lost_ios_are_waited_for_shortens_the_wait() {
         };
         let looks = Cell::new(0);
         let stop = || {
-            // In the loop it looks each 50 ms or more often; the wait begins after that.
+            // In the loop the worker looks every 50 ms or more often. The final wait begins after
+            // that.
             looks.set(looks.get() + 1);
             stops && looks.get() > 6_100
         };

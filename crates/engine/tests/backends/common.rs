@@ -1,5 +1,5 @@
-//! What the battery needs: targets in a temporary folder, content that tells
-//! where it belongs, and a loop that keeps a backend busy.
+//! Helpers of the battery: targets in a temporary folder, content that identifies its place, and a
+//! loop that keeps a backend busy.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,13 +13,13 @@ use fathom_engine::backend::{Backend, Completion, Io, RealBackend, Shape};
 use fathom_engine::choose;
 use fathom_engine::target::OpenTarget;
 
-/// The block that tests read and write.
+/// The block size of the tests.
 pub const BLOCK: u32 = 4096;
 
-/// Long enough for every machine that is not broken; only a hang takes so long.
+/// Long enough for every working machine. Only a hang takes this long.
 pub const HANG: Span = Span::from_secs(60);
 
-/// What belongs at `offset` of target `target`: every word is different from every other.
+/// The content of `offset` in target `target`. Every word is different.
 pub fn content(target: u32, offset: u64, length: usize) -> Vec<u8> {
     (0..length as u64 / 8)
         .flat_map(|word| {
@@ -72,7 +72,7 @@ pub fn open_buffered(path: &Path) -> OpenTarget {
     }
 }
 
-/// Writes the content that belongs there to a whole file.
+/// Fills a whole file with the content of its offsets.
 pub fn fill(target: u32, path: &Path, size: u64) {
     let file = File::create(path).unwrap();
     file.write_all_at(&content(target, 0, size as usize), 0).unwrap();
@@ -99,16 +99,16 @@ pub fn run_one(backend: &mut impl Backend, io: Io) -> i32 {
     completions[0].result
 }
 
-/// What the loop below did.
+/// The outcome of the loop below.
 pub struct Outcome {
-    /// Where every I/O went and what came of it, in the order of their completion.
+    /// Every I/O with its result, in the order of completion.
     pub ios: Vec<(Io, i32)>,
-    /// The most that were in flight.
+    /// The highest number of I/Os in flight.
     pub most_in_flight: usize,
 }
 
 /// Keeps `depth` I/Os in flight until every one of `todo` (target, direction, offset) has
-/// completed. Writes carry the content that belongs to their offset; reads are checked for it.
+/// completed. Writes carry the content of their offset, and reads are checked for it.
 pub fn drive(
     backend: &mut impl RealBackend,
     depth: u32,
@@ -154,13 +154,13 @@ pub fn drive(
     outcome
 }
 
-/// Whether a backend works where the tests run; says so if not.
+/// Whether a backend works where the tests run. If not, prints the reason.
 pub fn works_here<B: RealBackend>() -> bool {
     let access = Access::DIRECT;
     match choose(Some(B::KIND), access) {
         Ok(_) => true,
         Err(error) => {
-            // Past the harness, which keeps to itself what a test that passes has printed.
+            // Writes past the test harness, which hides the output of tests that pass.
             let _ = writeln!(io::stderr(), "SKIPPED: {error}");
             false
         }

@@ -1,4 +1,4 @@
-//! The same battery over all real backends: what is written is what is read, nothing is lost,
+//! Runs the same battery over all real backends: reads return what was written, nothing is lost,
 //! errors and short results are passed on, and deadlines hold.
 
 mod common;
@@ -111,7 +111,7 @@ macro_rules! battery {
 
 battery!(Uring in uring, Aio in aio, Sync in sync);
 
-/// Offsets of all blocks of a target, in an order without pattern.
+/// The offsets of all blocks of a target, in an irregular order.
 fn shuffled_offsets(seed: u64) -> impl Iterator<Item = u64> {
     // A multiplier that is 1 modulo 4 and an odd increment visit every residue of a power of two.
     let mut place = seed;
@@ -180,9 +180,9 @@ fn errors<B: RealBackend>() {
     let mut backend: B = backend(&targets, 4, BLOCK);
     let write = Direction::Write;
     let good = Io { slot: 0, target: 1, direction: Direction::Read, offset: 0, length: BLOCK };
-    // A file that is open for reading alone.
+    // A write to a file that is open only for reading.
     let forbidden = Io { slot: 1, target: 0, direction: write, offset: 0, length: BLOCK };
-    // An offset that no file has.
+    // An offset that is too large for any file.
     let absurd = Io { slot: 2, offset: u64::MAX - 4095, ..good };
     for _ in 0..3 {
         let good_last = Io { slot: 3, offset: 4096, ..good };
@@ -205,7 +205,7 @@ fn errors<B: RealBackend>() {
         assert_eq!(results[3], Some(4096));
     }
     if targets[0].alignment == Bytes(4096) {
-        // A misaligned direct read is refused by most file systems; some serve it after all.
+        // Most file systems refuse a misaligned direct read; some serve it.
         let result = run_one(&mut backend, Io { offset: 1, ..good });
         assert!(result == -Errno::INVAL.raw_os_error() || result == 4096, "{result}");
     }
@@ -218,7 +218,7 @@ fn past_deadline<B: RealBackend>() {
     let targets = [open(&path, true)];
     let mut backend: B = backend(&targets, 8, BLOCK);
     let mut completions = Vec::with_capacity(8);
-    // Were it waited for, neither of these would ever come back.
+    // If these calls waited, neither would ever return.
     backend.wait_and_reap(fathom_core::Instant(0), &mut completions);
     let now = backend.now();
     backend.wait_and_reap(now, &mut completions);
@@ -249,7 +249,7 @@ fn sleep<B: RealBackend>() {
         let mut completions = Vec::with_capacity(slots as usize);
         for span in [Span::from_us(20), Span::from_us(150), Span::from_ms(20)] {
             let deadline = backend.now() + span;
-            // It may return early when a signal comes; none does here, or not forever.
+            // The wait may return early after a signal. No signal comes here, or not forever.
             while backend.now() < deadline {
                 backend.wait_and_reap(deadline, &mut completions);
             }
@@ -277,7 +277,7 @@ fn buffers<B: RealBackend>() {
             backend.write_buffer(slot).fill(slot as u8);
         }
         assert!((0..slots).all(|slot| backend.write_buffer(slot) == [slot as u8; 512]));
-        // What was read is never written: the reads go elsewhere.
+        // Data that was read is never written, because reads use other buffers.
         for slot in 0..slots {
             let io = Io { slot, target: 0, direction: Direction::Read, offset: 0, length: 512 };
             let result = run_one(&mut backend, io);
@@ -303,12 +303,12 @@ fn drop_busy<B: RealBackend>() {
             };
             backend.push(io);
         }
-        // Started in most rounds, in the others dropped as they are.
+        // In most rounds the I/Os are started; in the others they are dropped unstarted.
         if round % 4 != 0 {
             backend.wait_and_reap(fathom_core::Instant(0), &mut Vec::with_capacity(8));
         }
         drop(backend);
-        // Memory that was freed too early would be in use by now.
+        // Memory that was freed too early would be in use again by now.
         let other = vec![round as u8; 8 << 20];
         std::thread::yield_now();
         assert!(other.iter().all(|byte| *byte == round as u8));
@@ -323,7 +323,7 @@ fn a_ring_takes_a_queue_depth_of_4096() {
     let folder = TempDir::new().unwrap();
     let targets = [target(folder.path(), "target", 4096 * 4096)];
     let mut backend = match Uring::open(&targets, &common::shape(4096, BLOCK)) {
-        // Less lockable memory than such a ring needs; the message says so.
+        // The limit of locked memory is lower than such a ring needs. The message says so.
         Err(error) if error.kind() == std::io::ErrorKind::OutOfMemory => {
             assert!(error.to_string().contains("ulimit -l"), "{error}");
             return;
@@ -358,12 +358,13 @@ fn a_buffer_in_flight_is_not_handed_out() {
     let targets = [target(folder.path(), "target", 4096)];
     let mut backend: Sync = backend(&targets, 2, BLOCK);
     let read = Io { slot: 1, target: 0, direction: Direction::Read, offset: 0, length: BLOCK };
-    // A helper may be done before the buffer is asked for, but not a thousand times.
+    // A helper thread may finish before the buffer is requested, but not a thousand times.
     for _ in 0..1000 {
         backend.push(read);
         backend.wait(fathom_core::Instant(0));
         backend.write_buffer(1);
-        // It was not lent any more, so the I/O has come back. To wait for it would be to wait for another.
+        // The buffer was no longer lent, so the I/O has come back. Another wait would be for
+        // another I/O.
         let mut count = 0;
         backend.reap(|_| count += 1);
         assert_eq!(count, 1);

@@ -1,5 +1,5 @@
-//! What changes in the window of a simulated device is named by its kind, with the levels and times
-//! that the device was told to have.
+//! Changes in the window of a simulated device are named by their kind, with the levels and times
+//! that the device was given.
 
 use fathom_core::facts::{Host, Target};
 use fathom_core::spec::{Arrivals, BackendKind, Limit};
@@ -22,7 +22,7 @@ fn window(seconds: u64, point: Point) -> Point {
     Point { window: Span::from_secs(seconds), ..point }
 }
 
-/// What is found to have changed.
+/// The changes that are found.
 fn found(device: &str, point: &Point) -> Vec<Finding> {
     let trial = Trial {
         point: point.clone(),
@@ -78,7 +78,8 @@ fn a_single_stall_is_named_in_both_loops() {
 fn stalls_that_come_each_second_have_that_period() {
     let device = "queue,servers=16,service-time=200us,stall=300ms+100ms/1s";
     for point in [closed(1), closed(16), open(1000.0, Arrivals::Uniform, 1024)] {
-        // In tenths of a second, and in seconds, each of which has one.
+        // With intervals of a tenth of a second, and with intervals of a second, each of which
+        // contains a stall.
         let evidence = only(device, &window(8, point.clone()), "periodic-stalls");
         assert!(evidence.contains(" each 1 s: 8 such stalls"), "{evidence}");
         let evidence = only(device, &lasting(60, point), "periodic-stalls");
@@ -107,7 +108,7 @@ fn while_whole(record: &Record) -> f64 {
 
 #[test]
 fn the_drain_of_a_limited_load_is_told_apart() {
-    // 256 in flight at one server: the last 256 of 1000 I/Os are the drain.
+    // 256 in flight at one server: the drain is the last 256 of 1000 I/Os.
     for workers in [1, 2] {
         let point = with(window(100, closed(256)), |stream| {
             stream.pacing.limit = Some(Limit::Ios(1000));
@@ -122,16 +123,16 @@ fn the_drain_of_a_limited_load_is_told_apart() {
         if workers == 1 {
             assert_near(while_whole(&record), 1000.0, 0.01);
         }
-        // The ledger and the window are those of all I/Os.
+        // The ledger and the window include all I/Os.
         assert_eq!(record.total(None).ios(), 1000);
     }
-    // 8 servers that are kept busy by 256, and by fewer and fewer at the end.
+    // 256 I/Os in flight keep the servers busy. At the end fewer and fewer remain.
     let point =
         with(window(100, closed(256)), |stream| stream.pacing.limit = Some(Limit::Ios(600)));
     let record = run("queue,servers=256,service-time=1ms,distribution=exponential", &point);
     let full = record.total(None).ios() as f64 / record.window.as_secs_f64();
     let compared = while_whole(&record);
     assert!(compared > 1.2 * full, "{compared} and {full}");
-    // A load that no limit ends is whole until the window is over.
+    // A load without a limit is whole until the window is over.
     assert!(run("queue", &closed(4)).workers.iter().all(|worker| worker.whole.is_none()));
 }

@@ -1,11 +1,11 @@
-//! Looks at a record before its window is over, and windows that end because of what was seen.
+//! Tests looks at a record before its window is over, and windows that end because of a look.
 
 use fathom_core::measure::Ledger;
 use fathom_core::spec::{Arrivals, Pacing, Workers};
 
 use super::*;
 
-/// Keeps what it is shown, and has enough at the look of this number.
+/// Keeps what it is shown, and ends the window at the look with this number.
 struct Looker {
     enough_at: usize,
     seen: Vec<Record>,
@@ -22,7 +22,7 @@ impl Observer for Looker {
     }
 }
 
-/// The record, and what was shown on the way.
+/// The record, and the records that were shown on the way.
 fn looked_at(device: &str, point: &Point, enough_at: usize) -> (Record, Vec<Record>) {
     let options = device.parse().expect(device);
     let mut looker = Looker { enough_at, seen: Vec::new() };
@@ -31,7 +31,7 @@ fn looked_at(device: &str, point: &Point, enough_at: usize) -> (Record, Vec<Reco
     (record.expect("a simulated device can always be opened"), looker.seen)
 }
 
-/// An open stream and a closed one, of several workers each, that can be looked at each second.
+/// An open stream and a closed one, with several workers each, that can be looked at each second.
 fn mixed() -> Point {
     let mut point = lasting(6, open(30e3, Arrivals::Poisson, 64));
     let closed = Pacing::closed(6);
@@ -87,7 +87,7 @@ fn a_look_shows_the_record_as_if_the_window_had_ended_there() {
             assert_eq!((shown.lag, shown.growth), (real.lag, real.growth));
             for (shown, real) in so_far.workers.iter().zip(&ended.workers) {
                 assert_eq!(shown.queue_depth, real.queue_depth);
-                // How many Poisson arrivals are left is not counted out before the end.
+                // The number of Poisson arrivals that are left is not counted before the end.
                 let known = |ledger: Ledger| Ledger { due: 0, unstarted: 0, ..ledger };
                 assert_eq!(known(shown.ledger), known(real.ledger));
                 assert!(shown.ledger.balances());
@@ -98,7 +98,8 @@ fn a_look_shows_the_record_as_if_the_window_had_ended_there() {
 
 #[test]
 fn a_backlog_grows_by_what_is_not_served() {
-    // Half more than what is served: a third of the time is gone.
+    // The load is half more than the device serves. After the window it is behind by a third of the
+    // time.
     let mut point = lasting(10, open(120e3, Arrivals::Uniform, 32));
     point.looks = Vec::from([2, 6].map(Span::from_secs));
     let device = "queue,servers=8,service-time=100us";
@@ -109,11 +110,11 @@ fn a_backlog_grows_by_what_is_not_served() {
         assert_near(backlog.growth, 1.0 / 3.0, 0.001);
         assert_near(backlog.unstarted as f64, 40e3 * seconds, 0.001);
     }
-    // Where all is served, there is none.
+    // If everything is served, there is no backlog.
     let (record, _) = looked_at(device, &lasting(10, open(60e3, Arrivals::Uniform, 32)), 0);
     let backlog = record.backlog(0).expect("an open loop");
     assert_eq!((backlog.lag, backlog.unstarted, backlog.growth), (Span(0), 0, 0.0));
-    // A stall that is over: what is left of it shrinks.
+    // A stall that is over: the rest of its backlog shrinks.
     let stalled = format!("{device},stall=3s+2s");
     let backlog = run(&stalled, &lasting(10, open(60e3, Arrivals::Uniform, 32))).backlog(0);
     let backlog = backlog.expect("an open loop");

@@ -1,8 +1,8 @@
-//! The real loop against simulated devices whose answers follow from theory.
+//! Tests the real loop against simulated devices whose answers follow from theory.
 //!
-//! Everything here runs in virtual time from fixed seeds: it gives the same figures on every
-//! machine, however busy, and an hour of load takes seconds. A tolerance is that of the question,
-//! and several standard deviations of the figure wide where chance is in it.
+//! Everything here runs in virtual time from fixed seeds. It gives the same figures on every
+//! machine, however busy, and an hour of load takes seconds. Each tolerance fits the question.
+//! Where chance is involved, it is several standard deviations of the figure.
 
 mod change;
 mod looks;
@@ -52,12 +52,12 @@ fn open(offered_load: f64, arrivals: Arrivals, queue_depth_max: u32) -> Point {
     point(Pacing::open(Rate(offered_load), arrivals, queue_depth_max))
 }
 
-/// A point for so many seconds, with a slice of the series for each.
+/// A point that lasts the given seconds, with an interval of the series for each second.
 fn lasting(seconds: u64, point: Point) -> Point {
     Point { window: Span::from_secs(seconds), interval: Span::from_secs(1), ..point }
 }
 
-/// A point whose only stream was changed.
+/// A point with a change to its only stream.
 fn with(mut point: Point, change: impl FnOnce(&mut Stream)) -> Point {
     change(&mut point.streams[0]);
     point
@@ -71,7 +71,7 @@ impl Observer for Nobody {
     fn progress(&mut self, _progress: &Progress) {}
 }
 
-/// Runs the point, and checks what has to hold of every record.
+/// Runs the point, and checks what must hold for every record.
 fn run(device: &str, point: &Point) -> Record {
     let options = device.parse().expect(device);
     let never = AtomicBool::new(false);
@@ -127,7 +127,8 @@ fn a_closed_loop_reaches_its_depth_over_the_service_time_up_to_the_servers() {
     for (depth, expected) in [(1, 10e3), (2, 20e3), (8, 80e3), (32, 80e3)] {
         let record = run("queue,servers=8,service-time=100us", &closed(depth));
         assert_near(iops(&record), expected, 0.01);
-        // Behind 8 servers what is in flight takes as long as 8 of it take turns for.
+        // The service time is the depth divided by the IOPS: more than 8 I/Os take turns at the 8
+        // servers.
         let service_time = mean(&record.total(None).service_time);
         assert_near(service_time, f64::from(depth) / expected * 1e9, 0.01);
     }
@@ -135,7 +136,7 @@ fn a_closed_loop_reaches_its_depth_over_the_service_time_up_to_the_servers() {
 
 #[test]
 fn a_closed_loop_of_exponential_servers_does_not_depend_on_its_luck() {
-    // Each of as many servers as there are I/Os in flight is busy all the time.
+    // There are as many servers as I/Os in flight, and each server is busy all the time.
     let device = "queue,servers=4,service-time=100us,distribution=exponential";
     assert_near(iops(&run(device, &lasting(20, closed(4)))), 40e3, 0.01);
 }
@@ -161,8 +162,8 @@ fn littles_law_holds_in_every_loop_on_every_device() {
 
 // Open loops: M/M/1 and M/D/1.
 
-/// So many I/Os that the mean of an M/M/1 queue at a load of 0.8 has a standard error of 0.45 %:
-/// its asymptotic variance is r (2 + 5 r - 4 r^2 + r^3) / (1 - r)^4 for each I/O.
+/// The number of I/Os with which the mean of an M/M/1 queue at a load of 0.8 has a standard error
+/// of 0.45 %. Its asymptotic variance is r (2 + 5 r - 4 r^2 + r^3) / (1 - r)^4 per I/O.
 const ENOUGH: f64 = 4e6;
 
 fn single_server(distribution: &str, load: f64, queue_depth_max: u32) -> Flow {
@@ -173,7 +174,8 @@ fn single_server(distribution: &str, load: f64, queue_depth_max: u32) -> Flow {
     point.warm_up = Span::from_secs(1);
     let record = run(&device, &point);
     assert_near(iops(&record), rate, 0.005);
-    // What waits outside when the window ends has not been started: at most the tail of the queue.
+    // I/Os that wait outside the device when the window ends are unstarted: at most the tail of the
+    // queue.
     assert!(record.ledger().unstarted < 100);
     assert!(queue_depth_max == 1 || record.ledger().unstarted == 0);
     record.total(None)
@@ -182,13 +184,13 @@ fn single_server(distribution: &str, load: f64, queue_depth_max: u32) -> Flow {
 #[test]
 fn mm1_response_time_is_the_service_time_over_one_minus_the_load() {
     for load in [0.3, 0.5, 0.8] {
-        // Deeper than such a queue ever gets, so that nothing waits outside: the time at the device
-        // is the whole response.
+        // The queue depth is larger than such a queue ever gets, so no I/O waits outside. The time
+        // at the device is the whole response time.
         let flow = single_server("exponential", load, 4096);
         let formula = 100e3 / (1.0 - load);
         assert_near(mean(flow.response_time()), formula, 0.02);
         assert_eq!(&flow.service_time, flow.response_time());
-        // It is exponential, too.
+        // The distribution is exponential, too.
         for q in [0.5, 0.9, 0.99] {
             assert_near(quantile(flow.response_time(), q), -formula * (1.0 - q).ln(), 0.03);
         }
@@ -230,15 +232,15 @@ fn uniform_arrivals_below_capacity_never_wait() {
 
 #[test]
 fn a_stall_is_in_the_p99_of_the_response_time_and_not_of_the_service_time() {
-    // 20 s at 2000 I/Os per second with one second of stall: 2000 of 40,000 I/Os fall due in it, and
-    // while the m I/Os per second that the device can do work off what waits, 2000 m / (m - 2000) in
-    // all have waited. Their response times go from a second down to nothing, evenly, so that 1 % of
-    // all I/Os, 400, took at least 1 s (1 - 400 / (2000 m / (m - 2000))).
+    // 20 s at 2000 I/Os per second with one second of stall: 2000 of 40,000 I/Os fall due in the
+    // stall. Afterwards the device works off the queue at m I/Os per second, and 2000 m / (m -
+    // 2000) I/Os have waited in all. Their response times decrease evenly from one second to zero.
+    // So 1 % of all I/Os, 400, took at least 1 s (1 - 400 / (2000 m / (m - 2000))).
     //
-    // How many of them also have a long service time is up to queue_depth_max: only what was in
-    // flight when the stall began. While that is less than 1 % of all I/Os, the p99 of the service
-    // time does not see the stall; with 4000 it sees what the response time sees, because every one
-    // of them was at the device.
+    // The number of I/Os with a long service time depends on queue_depth_max: only the I/Os in
+    // flight at the start of the stall have one. While these are less than 1 % of all I/Os, the p99
+    // of the service time does not show the stall. With a maximum of 4000 it shows the same as the
+    // response time, because every waiting I/O was at the device.
     let point = |depth| lasting(20, open(2e3, Arrivals::Uniform, depth));
     let device = "queue,servers=8,service-time=100us,stall=5s+1s";
     for (depth, most) in [(1, 10e3), (32, 80e3), (256, 80e3)] {
@@ -246,9 +248,9 @@ fn a_stall_is_in_the_p99_of_the_response_time_and_not_of_the_service_time() {
         let waited = 2000.0 * most / (most - 2000.0);
         let formula = 1e9 * (1.0 - 400.0 / waited);
         assert_near(quantile(total.response_time(), 0.99), formula, 0.01);
-        // A full queue at the device, once it works again.
+        // The queue at the device is full when the device works again.
         assert!(quantile(&total.service_time, 0.99) <= 4.0 * MS);
-        // The longest is in both: what was in flight when the stall began.
+        // The longest time is in both: I/Os in flight when the stall began.
         assert_near(total.service_time.max().expect("some") as f64, 1e9, 0.01);
     }
     let total = run(device, &point(4000)).total(None);
@@ -276,9 +278,9 @@ fn stalls_that_repeat_take_their_share() {
 
 #[test]
 fn an_offered_load_above_capacity_is_counted_as_unstarted() {
-    // 120,000 offered for 10 s, 80,000 served: what is left is the difference, less what is in
-    // flight at the end. An I/O that completes after t fell due at t 80 / 120, so that the response
-    // times go up to a third of the time, while at the device nobody waits longer than 32 / 80 k.
+    // 120,000 per second are offered for 10 s and 80,000 are served. The rest is the difference,
+    // less the I/Os in flight at the end. An I/O that completes after t fell due at t 80 / 120, so
+    // response times rise to a third of the time. At the device no I/O takes longer than 32 / 80 k.
     let device = "queue,servers=8,service-time=100us";
     let record = run(device, &lasting(10, open(120e3, Arrivals::Uniform, 32)));
     let ledger = record.ledger();
@@ -303,7 +305,7 @@ fn overload_in_the_warm_up_counts_too() {
     let ledger = run("queue,servers=1,service-time=100us", &point).ledger();
     assert!(ledger.completed_in_warm_up.abs_diff(20_000) <= 2, "{ledger:?}");
     assert!(ledger.completed.abs_diff(40_000) <= 2, "{ledger:?}");
-    // Poisson: 120,000 due, five standard deviations of it.
+    // Poisson: 120,000 due, within five standard deviations.
     assert!(ledger.due.abs_diff(120_000) < 5 * 347, "{ledger:?}");
     assert_eq!(ledger.in_flight, 4);
     assert!(ledger.unstarted.abs_diff(ledger.due - 60_000 - 4) <= 4, "{ledger:?}");
@@ -330,7 +332,7 @@ fn every_error_is_counted_and_the_first_are_kept_in_full() {
         assert_eq!(error.length, Bytes(4 * KIB));
         let inside = error.offset.0 - region.offset.0;
         assert!(inside < MIB && inside.is_multiple_of(4 * KIB), "{error:?}");
-        // The hundredth, two hundredth ... of 4 at a time, a hundred microseconds each.
+        // The hundredth, two hundredth ... I/O, with 4 at a time and a hundred microseconds each.
         assert_eq!(error.at_ns, (index as i64 + 1) * 2_500_000);
     }
 }
@@ -375,7 +377,7 @@ fn what_a_device_that_hangs_keeps_is_lost_and_named() {
     assert!(first_errors(&record).iter().all(|error| error.kind == ErrorKind::Lost));
     assert!(ledger.completed.abs_diff(40_000) <= 16, "{ledger:?}");
     assert!(record.series[6..].iter().all(|interval| interval.bytes[0] == Bytes(0)));
-    // In an open loop what falls due goes on falling due, behind what hangs.
+    // In an open loop I/Os continue to fall due behind those that hang.
     let record = run("queue,hang-after=500ms", &open(10e3, Arrivals::Uniform, 16));
     let ledger = record.ledger();
     assert_eq!((ledger.due, ledger.lost), (10_000, 16));
@@ -413,14 +415,14 @@ fn buckets_need_not_fit_the_intervals_and_hold_every_io() {
         let sum: u64 = buckets.ios.iter().map(|ios| ios[direction as usize]).sum();
         assert_eq!(sum, record.total(Some(direction)).ios());
     }
-    // Eight servers do 80 I/Os in a millisecond, and the last bucket is one of 10 ms.
+    // Eight servers complete 80 I/Os in a millisecond. The last bucket has only 10 ms.
     let all: Vec<u64> = buckets.ios.iter().map(|[reads, writes]| reads + writes).collect();
     assert!(all[..33].iter().all(|&ios| (2392..=2408).contains(&ios)), "{all:?}");
     assert!((792..=808).contains(&all[33]), "{all:?}");
     for cell in record.workers.iter().flat_map(|worker| &worker.cells) {
         let mean = (cell.flows[0].ios() + cell.flows[1].ios()) as f64 / 34.0;
         let deviation = (cell.spread.squares[2] / 34.0 - mean * mean).sqrt();
-        // All but the last are alike, which has a third of what they have.
+        // All buckets are alike but the last, which has a third of the I/Os of each other one.
         let expected = mean * 34.0 / (33.0 + 1.0 / 3.0) * (2.0 / 3.0) * (33.0_f64).sqrt() / 34.0;
         assert_eq!(cell.spread.intervals, 34);
         assert_near(deviation, expected, 0.02);
@@ -450,7 +452,7 @@ fn noise_differs_between_trials_of_one_device() {
     let trials: Vec<f64> = (1..=30).map(of_trial).collect();
     let mean = trials.iter().sum::<f64>() / 30.0;
     let deviation = (trials.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 29.0).sqrt();
-    // Four seconds of 5 % each: 2.5 % between trials.
+    // Four seconds with 5 % each: 2.5 % between trials.
     assert_near(mean, 80e3, 0.02);
     assert_near(deviation, 0.025 * 80e3, 0.5);
 }
@@ -467,7 +469,7 @@ fn reads_have_their_share_within_binomial_bounds() {
     }
 }
 
-/// The offsets of the first I/Os: every one fails, so that all are kept.
+/// The offsets of the first I/Os. Every I/O fails, so all offsets are kept.
 fn offsets(region: Region, pattern: Pattern, block_size: u64) -> Vec<u64> {
     let point = with(closed(1), |stream| {
         stream.regions = Vec::from([region]);
@@ -581,7 +583,7 @@ fn an_hour_of_load_ends_with_every_io_accounted_for() {
 fn the_warm_up_is_in_no_figure() {
     let mut point = lasting(2, closed(1));
     point.warm_up = Span::from_secs(3);
-    // Slow only while it warms up.
+    // The device is slow only during the warm-up.
     let record = run("queue,servers=1,service-time=1ms,stall=500ms+2s", &point);
     let ledger = record.ledger();
     assert!(ledger.completed_in_warm_up.abs_diff(1_000) <= 1, "{ledger:?}");
@@ -589,7 +591,7 @@ fn the_warm_up_is_in_no_figure() {
     assert_eq!(record.total(None).service_time.max(), Some(1_000_000));
 }
 
-/// Stops the run once it saw so many slices.
+/// Stops the run once it has seen `slices` intervals.
 struct Impatient<'a> {
     stop: &'a AtomicBool,
     slices: u32,

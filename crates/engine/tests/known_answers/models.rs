@@ -1,4 +1,4 @@
-//! The simulated devices that experiments are tried on: what they say of themselves is what they do.
+//! Tests the simulated devices that experiments are tried on: they do what their descriptions say.
 
 use fathom_core::spec::{Arrivals, Limit, Payload, Workers};
 
@@ -54,7 +54,7 @@ fn a_table_has_a_speed_of_its_own_in_each_run() {
     let runs: Vec<f64> = (0..400).map(|seed| of_run(seed, 1)).collect();
     let mean = runs.iter().sum::<f64>() / 400.0;
     let deviation = (runs.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 399.0).sqrt();
-    // Four standard errors of each.
+    // Four standard errors of each figure.
     assert!((mean - 1.0).abs() < 0.006, "{mean}");
     assert!((deviation - 0.03).abs() < 0.0045, "{deviation}");
     assert_eq!(of_run(7, 1), of_run(7, 1));
@@ -78,7 +78,7 @@ fn the_study_of_concurrent_writes_has_its_published_figures() {
             let point = sequential(writes(blocks(12_800_000, lasting(20, closed(depth)))));
             let point = with(point, |stream| stream.payload = payload.clone());
             let record = run("study-write-concurrency", &point);
-            // A block more or less.
+            // Within a block.
             assert_near(bandwidth(&record), mb * MB, 0.002);
         }
     }
@@ -98,7 +98,7 @@ fn a_burst_lasts_as_long_as_its_credit_and_comes_back_by_resting() {
     let ios: Vec<u64> = record.series.iter().map(|interval| interval.ios[0]).collect();
     assert!(ios[..6].iter().all(|&ios| ios.abs_diff(3000) <= 4), "{ios:?}");
     assert!(ios[7..].iter().all(|&ios| ios.abs_diff(500) <= 1), "{ios:?}");
-    // Below the rate it is never used up; one I/O in flight is bound by its service time.
+    // Below the rate the credit is never used up. One I/O in flight is limited by its service time.
     let record = run(device, &lasting(20, open(450.0, Arrivals::Uniform, 32)));
     assert_eq!(record.total(None).response_time().max(), Some(1_000_000));
     assert_near(iops(&run(device, &lasting(2, closed(1)))), 1000.0, 0.001);
@@ -106,7 +106,8 @@ fn a_burst_lasts_as_long_as_its_credit_and_comes_back_by_resting() {
 
 #[test]
 fn a_write_cache_that_is_full_is_a_cliff() {
-    // In at 2 GB/s, out at 8 x 16 KiB each 500 us: full after 4 GiB / (2 - 0.262) GB/s = 2.47 s.
+    // 2 GB/s flow in, and 8 x 16 KiB per 500 us flow out. The cache is full after 4 GiB / (2 -
+    // 0.262) GB/s = 2.47 s.
     let device = "ssd,cache=4g,channels=8,program-time=500us,jitter=0,collect-time=0ns,\
                   write-bandwidth=2GB/s";
     let point = blocks(MIB, lasting(6, closed(16)));
@@ -126,7 +127,8 @@ fn a_device_that_saves_is_faster_by_what_it_saves() {
         bandwidth(&run(&device, &with(point, |stream| stream.payload = payload)))
     };
     let half = |compressible, dedup| Payload::Random { compressible, dedup };
-    // What is moved of each byte by who compresses, who deduplicates, and who skips zeros.
+    // The share of each byte that is moved by a device that compresses, that deduplicates, and that
+    // skips zeros.
     for (payload, moved) in [
         (Payload::UNIQUE, [1.0, 1.0, 1.0]),
         (Payload::Zeros, [0.4, 0.4, 0.4]),
@@ -143,7 +145,7 @@ fn a_device_that_saves_is_faster_by_what_it_saves() {
 
 // Arrays.
 
-/// What an array does of what one of its disks does.
+/// The result of an array, as a multiple of the result of one of its disks.
 fn of_a_disk(array: &str, disk: &str, what: impl Fn(&str) -> f64) -> f64 {
     let one = what(&format!("array,level=raid0,disks=1,chunk=64k,disk={disk}"));
     what(&format!("array,{array},chunk=64k,disk={disk}")) / one
@@ -156,7 +158,7 @@ fn random_chunks_on_an_array_cost_what_its_level_says() {
             of_a_disk(array, disk, |device| {
                 let point = lasting(30, blocks(64 * KIB, closed(256)));
                 let point = with(point, |stream| stream.regions[0].length = Bytes(100_000_000_000));
-                // Writes are to cost as much as reads do, so that I/Os are what is counted.
+                // Writes must cost as much as reads, so that I/Os are counted.
                 iops(&run(device, &if write { writes(point) } else { point }))
             })
         };
@@ -175,7 +177,8 @@ fn random_chunks_on_an_array_cost_what_its_level_says() {
             assert_near(of(array, true), share, 0.06);
         }
     }
-    // A hard disk reads and writes alike: 4 I/Os for a chunk with one parity, 6 with two.
+    // A hard disk reads and writes at the same speed. A chunk takes 4 I/Os with one parity, and 6
+    // with two.
     let parity = |array: &str| {
         of_a_disk(array, "hdd", |device| {
             let point = writes(lasting(60, blocks(64 * KIB, closed(256))));
@@ -197,7 +200,8 @@ fn whole_rows_on_an_array_go_at_the_speed_of_its_data_disks() {
     ] {
         for disk in ["ssd", "hdd"] {
             let disks = of_a_disk(array, disk, |device| {
-                // As many whole rows for each I/O, so that each disk gets as much.
+                // Each I/O has whole rows, the same number for all disks, so that each disk gets
+                // the same load.
                 let rows = if device.contains("disks=1,") { 64 } else { row };
                 let point = sequential(writes(blocks(16 * rows * KIB, lasting(10, closed(8)))));
                 bandwidth(&run(device, &point))
@@ -207,7 +211,8 @@ fn whole_rows_on_an_array_go_at_the_speed_of_its_data_disks() {
     }
 }
 
-/// How many times a disk of its kind an array reads, with so many streams that each have a zone of it.
+/// The read bandwidth of an array as a multiple of that of one of its disks, with `streams` streams
+/// that each have a zone.
 fn reads_of_a_disk(array: &str, streams: u32, in_flight: u32, block: u64) -> f64 {
     let one_of_them = |device: &str| {
         let streams = if device.contains("disks=1,") { 1 } else { streams };
@@ -233,19 +238,19 @@ fn hard_disks_of_an_array_read_sequences_as_fast_as_those_that_hold_the_data() {
         ("level=raid0,disks=4", 4.0),
         ("level=raid1,disks=2", 1.0),
         ("level=raid10,disks=4", 2.0),
-        // They pass over the parity.
+        // The disks skip the parity.
         ("level=raid5,disks=4", 3.0),
         ("level=raid6,disks=6", 4.0),
     ] {
-        // Large blocks, and one small one at a time, which is there before it is asked for.
+        // Large blocks, and one small block at a time, which is read ahead.
         assert_near(reads_of_a_disk(array, 1, 8, 1 << 20), disks, 0.02);
         assert_near(reads_of_a_disk(array, 1, 1, 64 * KIB), disks, 0.02);
     }
-    // Of mirrors, each stream has one to itself.
+    // With mirrors, each stream has a mirror for itself.
     assert_near(reads_of_a_disk("level=raid1,disks=2", 2, 8, 1 << 20), 2.0, 0.02);
     assert_near(reads_of_a_disk("level=raid1,disks=3", 3, 8, 1 << 20), 3.0, 0.02);
     assert_near(reads_of_a_disk("level=raid10,disks=4", 2, 8, 1 << 20), 4.0, 0.02);
-    // Streams that take turns on the same disks cost seeks.
+    // Streams that alternate on the same disks cause seeks.
     for array in ["level=raid0,disks=4", "level=raid5,disks=4"] {
         let [one, two] = [1, 2].map(|streams| reads_of_a_disk(array, streams, 1, 64 * KIB));
         assert!(two < one / 2.0, "{array}: {one} and {two}");
@@ -257,11 +262,11 @@ const CACHED: &str = "array,level=raid5,disks=4,disk=hdd,cache=64m";
 
 #[test]
 fn a_cache_takes_its_size_at_once_and_then_what_the_disks_take() {
-    // Whole rows of 192 KiB: 3 x 150 MB/s, and 64 MiB more than that.
+    // Whole rows of 192 KiB: 3 x 150 MB/s, plus 64 MiB.
     let point = sequential(writes(blocks(16 * 192 * KIB, lasting(10, closed(8)))));
     let bytes = run(CACHED, &point).total(None).bytes.0 as f64;
     assert_near(bytes, 10.0 * 450e6 + 64.0 * MIB as f64, 0.01);
-    // What fits is acknowledged by the link alone: 20 us, and 64 KiB at 4 GB/s.
+    // Data that fits into the cache costs only the link: 20 us, and 64 KiB at 4 GB/s.
     let small = with(writes(blocks(64 * KIB, closed(1))), |stream| {
         stream.pacing.limit = Some(Limit::Bytes(Bytes(32 * MIB)));
     });
@@ -280,7 +285,7 @@ fn a_cache_makes_rows_of_small_sequential_writes() {
     assert_near(steady(CACHED), 450e6, 0.02);
     let without = steady("array,level=raid5,disks=4,disk=hdd");
     assert!(without < 10e6, "{without}");
-    // What is no row is read first, whether it was acknowledged early or not.
+    // A partial row is read first, whether the write was acknowledged early or not.
     let random = |device: &str| {
         let point = with(writes(blocks(64 * KIB, lasting(60, closed(32)))), |stream| {
             stream.regions[0].length = Bytes(100_000_000_000);
@@ -298,7 +303,7 @@ fn reads_of_what_is_in_a_cache_never_get_to_the_disks() {
         });
         point.warm_up = Span::from_secs(60);
         let times = run("array,disk=hdd,cache=1m", &point).total(None).service_time.clone();
-        // 20 us and 4 KiB at 4 GB/s; the disks need 50 us at least.
+        // 20 us and 4 KiB at 4 GB/s; the disks need at least 50 us.
         let is_fast = |share: &f64| times.quantile(Quantile(*share)).unwrap() < 30_000;
         (1..=1000).map(|nth| f64::from(nth) / 1000.0).filter(is_fast).count() as f64 / 1000.0
     };
@@ -309,7 +314,8 @@ fn reads_of_what_is_in_a_cache_never_get_to_the_disks() {
 
 // Maps.
 
-/// Writes at a bandwidth, in blocks of 128 KiB, and Poisson reads of 4 KiB at a rate.
+/// Writes at the given bandwidth, in blocks of 128 KiB, and Poisson reads of 4 KiB at the given
+/// rate.
 fn cell(write: f64, read: f64) -> Point {
     let mut point = lasting(10, open(read, Arrivals::Poisson, 10_000));
     let size = 128 * KIB;
@@ -323,7 +329,7 @@ fn cell(write: f64, read: f64) -> Point {
     point
 }
 
-/// The record of a cell, without what `run` checks of streams that are alike.
+/// The record of a cell. It skips the checks of `run`, which expect equal streams.
 fn of_cell(device: &str, point: &Point) -> Record {
     let options = device.parse().expect(device);
     let never = AtomicBool::new(false);
@@ -335,8 +341,8 @@ fn reads(record: &Record) -> Histogram {
     record.total(Some(Direction::Read)).response_time().clone()
 }
 
-/// A map of 5 x 5 cells: p50 and p95 rise by known factors with each step; what lies beyond the
-/// diagonal is not admissible.
+/// A map of 5 x 5 cells: p50 and p95 rise by known factors with each step. Cells beyond the
+/// diagonal are not admissible.
 fn map_file(folder: &std::path::Path) -> String {
     let mut text = String::from(
         "# made for a test\nw_idx,r_idx,w_bw_target_Bps,r_iops_target,w_bw_Bps,r_iops,p50_ns,p95_ns,\
@@ -379,13 +385,13 @@ fn a_grid_has_the_times_of_its_cells_and_between_them() {
 fn beyond_its_frontier_a_grid_falls_behind() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let device = format!("grid,file={}", map_file(folder.path()));
-    // Beside 3 steps of writes 2.35 of reads are served.
+    // Beside 3 steps of writes, 2.35 steps of reads are served.
     let mut point = cell(150e6, 15e3);
     point.streams[0].pacing = open(15e3, Arrivals::Poisson, 64).streams[0].pacing.clone();
     let backlog = of_cell(&device, &point).backlog(0).expect("an open loop");
     assert_near(backlog.growth, 1.0 - 2.35 / 3.0, 0.1);
     assert!(backlog.lag > Span::from_secs(1), "{backlog:?}");
-    // All four columns have admissible cells; nothing serves 5 steps of writes.
+    // All four columns have admissible cells. No device serves 5 steps of writes.
     let mut point = cell(250e6, 5e3);
     point.streams[1].pacing =
         open(250e6 / (128.0 * 1024.0), Arrivals::Uniform, 64).streams[0].pacing.clone();
@@ -416,7 +422,7 @@ fn a_grid_has_noise_of_its_own_in_each_run() {
         let mean = values().sum::<f64>() / runs as f64;
         let deviation =
             (values().map(|x| (x - mean).powi(2)).sum::<f64>() / (runs - 1) as f64).sqrt();
-        // Four standard errors of a deviation.
+        // Four standard errors of a standard deviation.
         assert_near(deviation, expected, 4.0 / (2.0 * runs as f64).sqrt());
     }
 }

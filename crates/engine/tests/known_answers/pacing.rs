@@ -1,4 +1,4 @@
-//! What sets the pace: that what was offered is what was asked for, at every time.
+//! Tests what sets the pace: the offered load is the requested load at every time.
 
 use fathom_core::spec::{
     Active, Arrivals, Course, Limit, Loop, OfferedLoad, RestFrom, Rests, Stage, Workers,
@@ -6,7 +6,7 @@ use fathom_core::spec::{
 
 use super::*;
 
-/// Seconds, and the rates at the beginning and at the end.
+/// A course of stages: seconds, and the rates at the beginning and at the end.
 fn course(stages: &[(u64, f64, f64)]) -> Course {
     let stage = |&(seconds, begins, ends): &(u64, f64, f64)| Stage {
         lasts: Span::from_secs(seconds),
@@ -16,13 +16,13 @@ fn course(stages: &[(u64, f64, f64)]) -> Course {
     Course::new(stages.iter().map(stage).collect())
 }
 
-/// Has an open loop offer this course.
+/// Makes an open loop offer this course.
 fn change(stream: &mut Stream, course: Course) {
     let Loop::Open { load, .. } = &mut stream.pacing.pace else { panic!("a closed loop") };
     *load = OfferedLoad::Course(course);
 }
 
-/// Has a closed loop rest so.
+/// Makes a closed loop rest in this way.
 fn rest(stream: &mut Stream, how: Rests) {
     let Loop::Closed { rests, .. } = &mut stream.pacing.pace else { panic!("an open loop") };
     *rests = how;
@@ -40,7 +40,7 @@ fn every_interval_has_the_integral_of_its_course() {
         for interval in &record.series {
             let end = interval.start + interval.length;
             let expected = course.mean(interval.start, end).0 * interval.length.as_secs_f64();
-            // What is in flight at either end, or five standard deviations of a Poisson count.
+            // The I/Os in flight at either end, or five standard deviations of a Poisson count.
             let off = (interval.ios[0] as f64 - expected).abs();
             let most = match arrivals {
                 Arrivals::Uniform => 4.0,
@@ -50,7 +50,7 @@ fn every_interval_has_the_integral_of_its_course() {
             sum += expected;
         }
         assert_near(record.total(None).ios() as f64, sum, 0.02);
-        // 1000/s in the warm-up, as the course begins.
+        // 1000/s during the warm-up, as at the start of the course.
         let ledger = record.ledger();
         assert!(ledger.completed_in_warm_up.abs_diff(700) < 100, "{ledger:?}");
         assert_eq!(ledger.unstarted, 0);
@@ -59,7 +59,8 @@ fn every_interval_has_the_integral_of_its_course() {
 
 #[test]
 fn what_a_course_offers_beyond_the_target_is_backlog_and_is_worked_off_after_it() {
-    // 10,000/s can be done; 20,000/s for 2 s leave 20,000 behind, and at 5,000/s that takes 4 s.
+    // The device can do 10,000/s. 20,000/s for 2 s leave a backlog of 20,000, which takes 4 s at
+    // 5,000/s.
     let course = course(&[(2, 5e3, 5e3), (2, 2e4, 2e4), (0, 5e3, 5e3)]);
     let point = lasting(10, open(1.0, Arrivals::Uniform, 8));
     let point = with(point, |stream| change(stream, course));
@@ -69,7 +70,7 @@ fn what_a_course_offers_beyond_the_target_is_backlog_and_is_worked_off_after_it(
     for (ios, expected) in per_second.iter().zip(expected) {
         assert_near(*ios as f64, expected, 0.01);
     }
-    // The last of the peak waited for the 20,000 before it.
+    // The last I/O of the peak waited for the 20,000 before it.
     assert_near(record.total(None).response_time().max().unwrap() as f64, 2e9, 0.01);
     assert_eq!(record.ledger().unstarted, 0);
 }
@@ -80,7 +81,7 @@ fn thinking(point: Point, time: Span, exponential: bool) -> Point {
 
 #[test]
 fn the_interactive_response_time_law_holds() {
-    // X = N / (R + Z), whatever R is: alone, in a queue, and by chance.
+    // X = N / (R + Z), whatever R is: without waiting, with a queue, and with random times.
     let exponential = "queue,servers=2,service-time=200us,distribution=exponential";
     for (device, depth, seconds, exact) in [
         ("queue,servers=64,service-time=100us", 1, 60, Some(100e3)),
@@ -94,7 +95,7 @@ fn the_interactive_response_time_law_holds() {
             let response = mean(&record.total(None).service_time);
             let law = f64::from(depth) * 1e9 / (response + us as f64 * 1e3);
             assert_near(iops(&record), law, if drawn { 0.02 } else { 0.002 });
-            // What thinks is not in flight: Little's law.
+            // An I/O in its think time is not in flight: Little's law.
             assert_near(record.queue_depth(), iops(&record) * response / 1e9, 0.002);
             if let Some(exact) = exact {
                 assert_near(response, exact, 1e-6);
@@ -133,7 +134,7 @@ fn bursts_come_with_rests_between_them() {
             );
         });
         let record = run(device, &point);
-        // A burst takes as many rounds of the servers as it needs, and then the rest.
+        // A burst takes as many rounds of the servers as it needs. Its pause comes after that.
         let cycle = f64::from(rounds) * 100e-6 + 2e-3;
         assert_near(iops(&record), f64::from(ios) / cycle, 0.001);
         assert!(record.ledger().balances());
@@ -144,11 +145,12 @@ fn bursts_come_with_rests_between_them() {
 fn a_rest_that_begins_with_the_last_start_overlaps_the_last_ios() {
     let device = "queue,servers=4,service-time=100us";
     for (depth, ios, rest_us, cycle_us) in [
-        // Ten one after the other, and the rest from the last start: it is over before that ends.
+        // Ten I/Os one after the other. The rest counts from the last start. The first rest is over
+        // before the last I/O ends.
         (1, 10, 50, 1000),
         (1, 10, 2000, 900 + 2000),
         (4, 4, 2000, 2000),
-        // Three rounds of four, the last of which holds two.
+        // Three rounds of four; the last round has two I/Os.
         (4, 10, 2000, 200 + 2000),
     ] {
         let point = with(lasting(10, closed(depth)), |stream| {
@@ -173,10 +175,10 @@ fn an_open_loop_in_bursts_keeps_its_rate_and_its_rests() {
             });
             let record = run("queue,servers=64,service-time=100us", &point);
             let total = record.total(None);
-            // What falls due in the last rest starts after the window.
+            // I/Os that fall due in the last rest start after the window.
             let waits = f64::from(workers) * (rest_us as f64 * 1e-3 + 1.0);
             assert!((total.ios() as f64 - rate * 10.0).abs() <= waits, "{ios}/{rest_us}");
-            // An intended start is one that the bursts allow.
+            // The intended start is the one that the bursts allow.
             assert_eq!(total.response_time().max(), Some(100_000), "{ios}/{rest_us}");
         }
     }
@@ -207,7 +209,7 @@ fn a_stream_has_load_from_its_start_to_its_end_and_nowhere_else() {
         let ledger = record.ledger();
         assert_eq!((ledger.completed_in_warm_up, ledger.unstarted), (0, 0));
     }
-    // Without a start of its own it has load in the warm-up too.
+    // Without its own start the stream also has load in the warm-up.
     let until = Active { start: None, end: Some(s(1)) };
     let point = Point { warm_up: s(2), ..lasting(3, open(1e3, Arrivals::Uniform, 64)) };
     let record = run("queue,servers=8", &with(point, |stream| stream.pacing.active = until));
@@ -215,7 +217,7 @@ fn a_stream_has_load_from_its_start_to_its_end_and_nowhere_else() {
     assert_eq!(record.total(None).ios(), 1000);
 }
 
-/// How much a stream did in all, and what of it came back after the window.
+/// The number of I/Os of a stream, and how many of them came back after the window.
 fn done(record: &Record) -> (u64, u64) {
     let ledger = record.ledger();
     (ledger.completed_in_warm_up + ledger.completed + ledger.failed, ledger.in_flight)
@@ -236,10 +238,10 @@ fn a_stream_with_a_limit_does_so_much_to_the_io_and_the_run_ends_with_the_last_o
             let record = run(device, &point);
             assert_eq!(done(&record), (ios, 0), "{limit}");
             assert!(!record.interrupted);
-            // Four servers, each busy until the last of its I/Os, and one more nanosecond.
+            // Four servers, each busy until its last I/O, plus one nanosecond.
             let rounds = ios.div_ceil(4);
             let least = rounds * 100_000 + 1;
-            // At the end a worker may have left its servers to nobody.
+            // Near the end a worker may leave its servers unused.
             assert!((least..least + 5_000_000).contains(&record.window.0), "{}", record.window);
         }
     }

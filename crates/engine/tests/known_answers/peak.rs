@@ -1,5 +1,5 @@
-//! The search for the peak against published curves: each is the table of a simulated device whose
-//! bandwidth differs by 3 % from run to run, and every probe is a run of it.
+//! Tests the search for the peak against published curves. Each curve is the table of a simulated
+//! device whose bandwidth differs by 3 % from run to run. Every probe is a run on that device.
 
 use std::num::NonZero;
 use std::thread;
@@ -15,7 +15,7 @@ const ACCESS_MIX: &str = include_str!("../../../core/tests/data/access-mix.csv")
 const SEEDS: u64 = 200;
 const DEEPEST: u32 = 256;
 
-/// Bandwidth in MB/s by rising concurrency, under the name of what was measured.
+/// Bandwidth in MB/s by rising concurrency, with the name of the measurement.
 type Curve = (String, Vec<(u32, f64)>);
 
 fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
@@ -23,7 +23,7 @@ fn rows(text: &str) -> impl Iterator<Item = Vec<&str>> {
     lines.map(|line| line.split(',').collect())
 }
 
-/// One curve for each payload and block size, each the means of its runs.
+/// One curve for each payload and block size. Each is the mean of its runs.
 fn write_concurrency() -> Vec<Curve> {
     let run = |row: Vec<&str>| {
         let name = format!("{} {}", row[0], row[1]);
@@ -51,7 +51,7 @@ fn access_mix() -> Vec<Curve> {
     rows(ACCESS_MIX).map(curve).collect()
 }
 
-/// What the device does with so many in flight.
+/// The bandwidth of the device with this number of I/Os in flight.
 fn at(points: &[(u32, f64)], in_flight: u32) -> f64 {
     let next = points.partition_point(|point| point.0 <= in_flight);
     let before = next.checked_sub(1).map(|place| points[place]);
@@ -71,8 +71,8 @@ fn truth(points: &[(u32, f64)]) -> u32 {
     (1..=DEEPEST).find(|&depth| at(points, depth) >= 0.95 * best).unwrap()
 }
 
-/// The curve with a best of 200 I/Os per second: where its knee is does not depend on that, and how
-/// long it takes does.
+/// The curve scaled to a best of 200 I/Os per second. The place of the knee does not depend on
+/// this, but the time that the test takes does.
 fn device(points: &[(u32, f64)], seed: u64) -> sim::Options {
     let best = points.iter().map(|point| point.1).fold(0.0, f64::max);
     let bytes = |rate: f64| (rate / best * 200.0 * MIB as f64).round();
@@ -119,7 +119,7 @@ fn search(device: &sim::Options, seed: u64) -> (f64, usize) {
     }
 }
 
-/// Ends a probe that has told enough, as a session does.
+/// Ends a probe that has shown enough, as a session does.
 struct Enough<'a>(&'a Peak);
 
 impl Observer for Enough<'_> {
@@ -132,7 +132,8 @@ impl Observer for Enough<'_> {
     }
 }
 
-/// How many searches on a curve end within an octave of the truth, and the most and all probes.
+/// The number of searches on a curve that end within an octave of the truth, the highest number of
+/// probes, and the sum of all probes.
 fn searches(points: &[(u32, f64)]) -> (u64, usize, usize) {
     let truth = f64::from(truth(points));
     let (mut within, mut most, mut all) = (0, 0, 0);

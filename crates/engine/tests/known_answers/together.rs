@@ -1,4 +1,4 @@
-//! Several workers and several streams on one simulated device, in one virtual time.
+//! Tests several workers and several streams on one simulated device, in one virtual time.
 
 use fathom_core::measure::WorkerRecord;
 use fathom_core::spec::{Arrivals, Flush, Pacing, Workers};
@@ -12,7 +12,7 @@ fn exponential(servers: u32) -> String {
     format!("queue,servers={servers},service-time=100us,distribution=exponential")
 }
 
-/// A minute of several streams.
+/// Several streams for a minute.
 fn streams(pacings: &[Pacing]) -> Point {
     let mut point = lasting(60, closed(1));
     let stream = point.streams.remove(0);
@@ -29,7 +29,7 @@ fn poisson(rate: f64) -> Pacing {
     Pacing::open(Rate(rate), Arrivals::Poisson, 10_000)
 }
 
-/// What all workers of a stream did.
+/// The I/Os of all workers of a stream.
 fn of_stream(record: &Record, stream: u32) -> Flow {
     record.sum(None, |worker, _| worker.stream == stream)
 }
@@ -38,7 +38,7 @@ fn per_second(record: &Record, flow: &Flow) -> f64 {
     flow.ios() as f64 / record.window.as_secs_f64()
 }
 
-/// In flight = rate x time, for every worker and for all together.
+/// In flight = rate x time, for every worker and for all workers together.
 fn assert_little(record: &Record) {
     let check = |flow: &Flow, depth: f64| {
         let rate = per_second(record, flow);
@@ -54,8 +54,8 @@ fn assert_little(record: &Record) {
 
 #[test]
 fn two_closed_loops_share_servers_as_their_depths_do() {
-    // Every I/O in flight is like every other: X = c / S, and each stream has its part of it. All
-    // wait for n / X.
+    // All I/Os in flight are alike: X = c / S, and each stream gets its share of it. Each I/O takes
+    // n / X.
     let closed = |queue_depth| Pacing::closed(queue_depth);
     for (depths, servers) in [([6, 10], 4), ([1, 15], 8), ([3, 3], 1)] {
         let point = Point { window: Span::from_secs(20), ..streams(&depths.map(closed)) };
@@ -73,9 +73,9 @@ fn two_closed_loops_share_servers_as_their_depths_do() {
 
 #[test]
 fn an_open_and_a_closed_loop_share_a_server_as_a_mixed_network_does() {
-    // One exponential server, n of the closed loop always there, r = l S of it taken by the open one.
-    // Mean value analysis of mixed networks: X = (1 - r) / S for the closed loop, and for the open
-    // one R = S (1 + n) / (1 - r).
+    // One exponential server. The closed loop always has n I/Os in it, and the open loop takes the
+    // share r = l S. Mean value analysis of mixed networks: X = (1 - r) / S for the closed loop,
+    // and R = S (1 + n) / (1 - r) for the open one.
     for (depth, rate) in [(1, 2e3), (3, 4e3), (8, 6e3)] {
         let point = streams(&[Pacing::closed(depth), poisson(rate)]);
         let record = run(&exponential(1), &point);
@@ -91,7 +91,7 @@ fn an_open_and_a_closed_loop_share_a_server_as_a_mixed_network_does() {
 
 #[test]
 fn the_poisson_arrivals_of_many_workers_are_those_of_one() {
-    // M/M/1 with the sum of their rates, whoever they belong to.
+    // M/M/1 with the sum of the workers' rates.
     for number in [2, 7, 64] {
         let point = workers(number, lasting(100, point(poisson(5e3))));
         let record = run(&exponential(1), &point);
@@ -103,7 +103,7 @@ fn the_poisson_arrivals_of_many_workers_are_those_of_one() {
 
 #[test]
 fn the_uniform_arrivals_of_many_workers_take_turns() {
-    // A server that is busy for 100 us each 125 us, by four workers in turn: nobody waits.
+    // A server that is busy for 100 us of each 125 us, with four workers in turn: no I/O waits.
     let point = workers(4, lasting(10, open(8e3, Arrivals::Uniform, 16)));
     let record = run("queue,servers=1,service-time=100us", &point);
     assert_eq!(record.total(None).response_time().max(), Some(100_000));
@@ -169,7 +169,7 @@ fn each_worker_is_in_the_warm_up_and_in_the_window_at_the_same_time() {
 fn what_a_device_keeps_is_lost_for_each_worker_and_the_others_go_on() {
     let record = run("queue,hang-after=500ms", &workers(4, closed(16)));
     assert!(record.workers.iter().all(|worker| worker.ledger.lost == 4));
-    // Who only meets failures gives up; all of them do, and each at its own time.
+    // A worker that gets only failures gives up. All of them do, each at its own time.
     let record = run("queue,error=1", &workers(3, lasting(60, closed(3))));
     assert!(record.interrupted && record.workers.iter().all(|worker| worker.gave_up));
 }
@@ -184,7 +184,7 @@ fn stopping_ends_all_workers_at_one_instant() {
     let record = record.expect("a simulated device can always be opened");
     assert!(record.interrupted && record.ledger().balances());
     assert!(record.window >= Span::from_secs(5) && record.window < Span::from_secs(6));
-    // What was counted is in the series, none of it after the end.
+    // The series contains all counted I/Os, and none after the end.
     assert_eq!(record.total(None).ios(), record.ledger().completed);
     let in_series: u64 = record.series.iter().map(|interval| interval.ios[0]).sum();
     assert_eq!(in_series, record.ledger().completed);
@@ -193,7 +193,8 @@ fn stopping_ends_all_workers_at_one_instant() {
 
 #[test]
 fn workers_on_one_device_flush_each_on_its_own() {
-    // Four writes at once take 100 us, and a flush takes no time: it is as fast as without.
+    // Four writes at once take 100 us, and a flush takes no time. The load is as fast as without
+    // flushes.
     let point = with(workers(2, closed(8)), |stream| {
         stream.kind_mut().read_share = 0.0;
         stream.flush = Some(Flush { every: 4, data_only: true, barrier: true });

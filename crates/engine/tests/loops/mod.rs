@@ -14,7 +14,7 @@ pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Undoes something when the test ends, however it ends.
+/// Undoes a step when the test ends, for whatever reason.
 pub struct Undo(pub &'static str, pub Vec<String>);
 
 impl Drop for Undo {
@@ -23,18 +23,19 @@ impl Drop for Undo {
     }
 }
 
-/// A loop device over a file of its own.
+/// A loop device over its own file.
 pub struct Loop {
-    // First, so that the device never outlives its file: other tests' files may be as large.
+    // The first field, so that the device is detached before its file is deleted. Files of other
+    // tests may have the same size.
     _detach: Undo,
-    /// Where the file is.
+    /// The folder of the file.
     pub folder: tempfile::TempDir,
     /// The device's node.
     pub device: PathBuf,
 }
 
 impl Loop {
-    /// One of this size; none, with the reason printed, where there can be none.
+    /// A device of this size. Returns `None` and prints the reason if there can be no loop device.
     pub fn new(size: u64, arguments: &[&str]) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             println!("skipped: loop devices need root");
@@ -67,7 +68,7 @@ impl Loop {
         self.folder.path().join("disk")
     }
 
-    /// What there is to know about it.
+    /// The facts about it.
     pub fn look(&self) -> Target {
         host::target(&self.device).unwrap()
     }

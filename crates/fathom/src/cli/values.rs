@@ -622,7 +622,7 @@ mod tests {
         assert_eq!(bursts("16/start:100ms"), burst(RestFrom::LastStart));
         assert!(bursts("16/end:100ms").unwrap_err().contains("16/start:100ms"));
         for text in ["", "0s", "1", "-1ms", "poisson:1ms", "exponential:", "exponential:0s"] {
-            // A number without a unit is seconds, as with every time.
+            // A number without a unit means seconds, as for every time.
             assert_eq!(think_time(text).is_ok(), text == "1", "{text}");
         }
         for text in ["16", "0/1ms", "16/", "16/0s", "/1ms", "x/1ms", "1.5/1ms"] {

@@ -238,7 +238,7 @@ mod tests {
         let theirs = identity(&other);
         assert_eq!(names_of(&file, identity(&file)), Some(1));
         assert_eq!(names_of(&other, theirs), Some(2));
-        // What was judged is no longer there, and what is there now has but one name.
+        // The judged file no longer exists, and the file in its place has only one name.
         assert_eq!(names_of(&file, theirs), None);
         std::fs::remove_file(&file).unwrap();
         assert_eq!(names_of(&file, theirs), None);
@@ -273,7 +273,7 @@ mod tests {
         assert!(judged(&before).unwrap_err().contains("has become a link out of"));
         std::fs::remove_file(folder.join("a")).unwrap();
         file(&folder.join("a"));
-        // A folder on the way, too.
+        // The same for a folder on the path.
         std::fs::remove_dir_all(folder.join("below")).unwrap();
         std::os::unix::fs::symlink("..", folder.join("below")).unwrap();
         assert!(judged(&before).unwrap_err().contains("has become a link out of"));

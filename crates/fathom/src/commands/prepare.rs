@@ -349,7 +349,7 @@ mod tests {
         still_ours(&made, &growing, &file).unwrap();
         std::fs::remove_file(&growing).unwrap();
         still_ours(&made, &growing, &file).unwrap_err();
-        // A pipe that nobody writes to does not keep it waiting.
+        // A pipe without a writer does not block it.
         rustix::fs::mkfifoat(CWD, &growing, rustix::fs::Mode::RWXU).unwrap();
         still_ours(&made, &growing, &file).unwrap_err();
         std::fs::remove_file(&growing).unwrap();
@@ -378,7 +378,7 @@ mod tests {
             assert!(text.contains("somebody else created it meanwhile"), "{text}");
             assert_eq!(std::fs::read_to_string(&file).unwrap(), "the only copy");
 
-            // A link that leads nowhere is somebody's too.
+            // A dangling link may belong to another user too.
             let link = folder.path().join("link");
             std::os::unix::fs::symlink("nowhere", &link).unwrap();
             give(&again, &link).unwrap_err();

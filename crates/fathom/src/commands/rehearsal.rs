@@ -77,7 +77,7 @@ mod tests {
         let place = Place::find(&[PathBuf::from("sim:queue,service-time=100us")]).unwrap();
         let region = Region { target: 0, offset: Bytes(0), length: Bytes(1 << 30) };
         let stream = Stream::reading("test", Vec::from([region]));
-        // Years: this test would never end.
+        // Years, which this test would never reach.
         let years = Span::from_secs(100_000_000);
         let point = |window| Point {
             interval: Span::from_secs(1),

@@ -1,4 +1,5 @@
-//! Real outputs of fio 3.33 are read as what they say, and older ones as far as they say it.
+//! Real outputs of fio 3.33 are read in full. Older outputs are read as far as they have the
+//! values.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +43,7 @@ fn jobs_are_what_fio_says_of_them() {
     assert_eq!((reads.name.as_str(), reads.error), ("random read", Some(0)));
     let options = ["ioengine", "rw", "iodepth"].map(|name| reads.options[name].as_str());
     assert_eq!(options, ["libaio", "randread", "4"]);
-    // A direction in which nothing was done is not told as one of nothing.
+    // A direction without I/Os is left out. It is not reported as one with zero I/Os.
     let directions = |job: &Job| job.flows.iter().map(|flow| flow.direction).collect::<Vec<_>>();
     assert_eq!(directions(reads), [IoDirection::Read]);
     assert_eq!(directions(mixed), [IoDirection::Read, IoDirection::Write]);
@@ -53,7 +54,7 @@ fn jobs_are_what_fio_says_of_them() {
     assert_eq!((times.count, flow.ios), (flow.ios, Some(56_209_408 / 4096)));
     assert!(times.buckets.is_empty() && times.quantiles.len() == 17);
     let known = |q: f64| times.at(Quantile(q)).is_some();
-    // The quartiles are not among what fio lists; beyond p99.95 there are fewer than ten.
+    // fio does not list the quartiles. Beyond p99.95 there are fewer than ten values.
     assert_eq!([0.5, 0.25, 0.99, 0.9999].map(known), [true, false, true, false]);
 }
 
@@ -68,7 +69,7 @@ fn buckets_tell_the_percentiles_that_fio_does_not_list() {
         assert_eq!(Some(held), times.count);
         let [p20, p25, p30] = [0.2, 0.25, 0.3].map(|q| times.at(Quantile(q)).unwrap());
         assert!(p20 <= p25 && p25 <= p30, "{p20} {p25} {p30}");
-        // Listed and counted they are the same.
+        // The listed value and the counted one are the same.
         let told = times.at(Quantile(0.5)).unwrap();
         let bare = fathom_report::document::JobTimes { quantiles: Vec::new(), ..times.clone() };
         assert_eq!(bare.at(Quantile(0.5)), Some(told));
@@ -99,7 +100,7 @@ fn a_map_of_diskplorer_masks_the_cells_that_its_script_masks() {
     assert_eq!(kinds, [yes, no, no, yes, yes, yes, yes, yes, no]);
     let time = |cell: usize, nth: usize| found.cells[cell].response_time_ns[nth].map(|t| t.value);
     assert_eq!(time(4, 0), Some(2_244_608.0));
-    // Of 16 reads 8 lie beyond the median, which is too few.
+    // Only 8 of 16 reads lie beyond the median, which is too few.
     assert_eq!([time(0, 0), time(3, 1), time(1, 0)], [None, None, None]);
     assert!(
         found
@@ -157,7 +158,7 @@ fn what_is_no_result_is_refused_with_what_would_be() {
     assert!(twice.problem.contains("in it twice"), "{twice}");
     let torn = of(&[cell(0, 0), cell(2, 0)].join(",")).unwrap_err();
     assert!(torn.problem.contains("no cell has the read rate"), "{torn}");
-    // A job that says nothing is one of which nothing is known.
+    // About a job without values nothing is known.
     let found = of("{}").unwrap();
     assert_eq!((jobs(&found)[0].name.as_str(), jobs(&found)[0].flows.len()), ("unnamed", 0));
 }
@@ -182,7 +183,7 @@ fn what_would_be_gigabytes_is_refused_while_it_is_read() {
         let why = Output::read("a", &text, 100).unwrap_err().to_string();
         assert!(why.contains(what) && why.contains("--output-format=json"), "{why}");
     }
-    // What nobody asked for may be as long as the file.
+    // A value that is not used may be as long as the file.
     let other = format!("{{\"disk_util\": [{zeros}0, \"{letters}\"], \"jobs\": []}}");
     assert_eq!(Output::read("a", &other, 100).unwrap().jobs.len(), 0);
 }

@@ -171,7 +171,7 @@ mod tests {
         Row { name: name.to_owned(), sums }
     }
 
-    /// A curve without a value yet.
+    /// A curve without values.
     fn along(labels: &[&str]) -> Curve {
         let labels: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
         let mut curve = Curve {
@@ -209,7 +209,7 @@ mod tests {
             row.sums[place] = (height, 1);
         }
         assert_eq!(curve.draw(80), " ▁▁▁▂▂▂▄▄▄███ 800 IOPS at 16\n");
-        // Of many the last ones are shown.
+        // If there are many values, the last ones are shown.
         let many: Vec<f64> = (1..=100).map(f64::from).collect();
         let labels: Vec<String> = many.iter().map(ToString::to_string).collect();
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();

@@ -197,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    /// Two nodes of two cores with two siblings each: siblings are four apart, as usual.
+    /// Two nodes of two cores with two siblings each. Siblings are four apart, as usual.
     fn places() -> Vec<CpuPlace> {
         let place = |number| {
             let core = number % 4;
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(streams[2].workplace.cpu(1), Some(0));
         take_turns(&mut numbered, [None, None, Some(5), None, Some(0)]);
         assert_eq!(numbered.each_ref().map(cpu), [Some(0), Some(0), Some(1), None, Some(0)]);
-        // Only workers with real-time priority must not share.
+        // Only workers with real-time priority must not share a CPU.
         assert!(own_cpus(&streams).is_ok());
         for stream in &mut streams {
             stream.pacing = Pacing::of(Loop::Open {

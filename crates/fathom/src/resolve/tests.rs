@@ -1,5 +1,5 @@
-//! One flag, one test: what each flag makes of the spec, and what each refusal says. A flag without
-//! a row here fails a test.
+//! One flag, one test: the effect of each flag on the spec, and the text of each refusal. A flag
+//! without a row here fails a test.
 
 use clap::{CommandFactory, Parser};
 use fathom_core::facts::{AtomicWrites, CpuPlace, Target, TargetKind};
@@ -22,14 +22,14 @@ use crate::error::Error;
 const MACHINE: Machine<'_> =
     Machine { memory: Bytes(8 * Bytes::GIB), fresh_seed: 4711, cpus: 4, cpu_places: &CPUS };
 
-/// Two cores with two siblings each, of one node.
+/// Two cores with two siblings each, on one node.
 const CPUS: [CpuPlace; 4] = [cpu(0), cpu(1), cpu(2), cpu(3)];
 
 const fn cpu(number: u32) -> CpuPlace {
     CpuPlace { number, package: Some(0), core: Some(number / 2), node: Some(0) }
 }
 
-/// A file of 1 GiB on a disk with sectors of 512 bytes; or the simulated device of that name.
+/// A file of 1 GiB on a disk with sectors of 512 bytes, or the simulated device with this name.
 fn target(name: &str) -> Target {
     let mut target = Target::simulated(name, Bytes(Bytes::GIB));
     if !name.starts_with("sim:") {
@@ -51,7 +51,7 @@ fn run(words: &[&str]) -> Result<Spec, String> {
     settled(&args.request, targets).map_err(|error| error.to_string())
 }
 
-/// What a request without a workload means.
+/// The meaning of a request without a workload.
 fn settled(request: &Request, targets: Vec<Target>) -> Result<Spec, Error> {
     let described = Described::typed(request);
     let spec = settle(&described, targets, MACHINE).map_err(|blame| blame.error)?;
@@ -86,7 +86,7 @@ fn depth(spec: &Spec) -> u32 {
     stream(spec).pacing.queue_depth()
 }
 
-/// The flag, a command line with it, and what has to be true of the spec.
+/// The flag, a command line with it, and the condition that the spec has to satisfy.
 type Row = (&'static str, &'static [&'static str], fn(&Spec) -> bool);
 
 const RUN: &[Row] = &[
@@ -209,7 +209,7 @@ const RUN: &[Row] = &[
                 && sizes(1).only() == Some(Bytes(4096))
         },
     ),
-    // One worker has a zone too: all of it.
+    // A single worker has a zone too: the whole region.
     ("zones", &["f", "--zones"], |s| stream(s).zones),
     ("queue-depth", &["f", "g", "--queue-depth", "8/disk"], |s| depth(s) == 16),
     ("start-distance", &["f", "--pattern", "backward", "--start-distance", "1m", "-w", "4"], |s| {
@@ -226,7 +226,7 @@ const RUN: &[Row] = &[
         let file = Some("g".into());
         stream(s).payload == Payload::Pool { size: Bytes(Bytes::MIB), file }
     }),
-    // All workers have it together.
+    // All workers share it.
     (
         "payload",
         &["f", "--read-share", "0", "--overwrite", "--payload", "pool:3g", "-w", "9"],
@@ -260,7 +260,7 @@ const RUN: &[Row] = &[
     ("rate", &["f", "g", "-w", "3", "--rate", "10k/target"], |s| offered(s) == 20_000.0),
     ("rate", &["f", "--rate", "1k for 10s, to 3k over 10s, 3k"], |s| {
         let course = stream(s).pacing.course().map(ToString::to_string);
-        // 30 s of what is held are measured too.
+        // 30 s of the constant rate at the end are measured too.
         course.as_deref() == Some("1000/s for 10 s, to 3000/s over 10 s, 3000/s")
             && (point(s).window, offered(s)) == (Span::from_secs(50), 2400.0)
             && point(s).name == "random read 4 KiB, offered 2400/s on average"
@@ -419,7 +419,7 @@ const RUN: &[Row] = &[
     ("overwrite", &["sim:queue", "--read-share", "50%"], |s| s.writes()),
 ];
 
-/// A command line, and what its refusal has to say: what is wrong, and what to do.
+/// A command line, and the parts of its refusal: the problem and the remedy.
 const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&[], &["TARGET"]),
     (&["f", "--nonsense"], &["--nonsense"]),
@@ -453,7 +453,7 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["f", "-w", "65536", "-q", "2/worker"], &["--queue-depth", "131072"]),
     (&["f", "-q", "32768", "-b", "1m"], &["--queue-depth 32768", "memory of 8 GiB"]),
     (
-        // Both sets of buffers count: 4.5 of 8 GiB.
+        // Both sets of buffers count: 4.5 GiB of 8 GiB.
         &["f", "-q", "36864", "-b", "64k", "--read-share", "50%", "--overwrite"],
         &["--queue-depth 36864", "take 4.5 GiB", "memory of 8 GiB"],
     ),
@@ -808,7 +808,7 @@ fn every_refusal_of_quick_says_what_to_do() {
     }
 }
 
-/// Flags that only tests with the built binary can try, in `tests/`.
+/// Flags that need the built program, and are tested in `tests/`.
 const END_TO_END: [&str; 16] = [
     "workload",
     "set",
@@ -834,7 +834,7 @@ fn every_flag_has_a_row() {
         let args = Args::command();
         let found = args.find_subcommand(command).expect("there is such a command");
         for flag in found.get_arguments().filter_map(|argument| argument.get_long()) {
-            // They decide about what is done before the points, and have tests of their own.
+            // These flags control what is done before the points. They have their own tests.
             let before = command == "quick" && ["size", "no-probe"].contains(&flag);
             let tested = rows.iter().any(|(tested, ..)| *tested == flag);
             assert!(

@@ -258,7 +258,7 @@ mod tests {
 
     use super::*;
 
-    /// Says at each look whether so many I/Os are enough, and counts what it is told.
+    /// Decides at each look whether `enough` I/Os are enough, and counts the calls.
     struct Watches {
         enough: u64,
         looks: u32,
@@ -306,8 +306,9 @@ mod tests {
         }
     }
 
-    /// Runs points of these seeds, of which each is said to come after the one before where it is in
-    /// `foreseen`, with this guess at all looks; how many had run before their turn.
+    /// Runs points with these seeds. Each is forecast to follow the one before it if it is in
+    /// `foreseen`, with this guess at all looks. Returns the records and how many points ran before
+    /// their turn.
     fn run(
         seeds: &[u64],
         foreseen: &[u64],
@@ -342,7 +343,7 @@ mod tests {
         let right = |so_far: &Record| is_enough(so_far, 12_000);
         let (expected, before) = run(&SEEDS, &SEEDS, 1, right);
         assert_eq!(before, 0);
-        // Some ended at the first look, some at the second, and some went to their end.
+        // Some ended at the first look, some at the second, and some ran to their end.
         let windows = [200, 500, 800]
             .map(|ms| expected.iter().filter(|record| record.window == Span::from_ms(ms)).count());
         assert!(windows.iter().all(|&count| 0 < count), "{windows:?}");
@@ -360,7 +361,7 @@ mod tests {
         for wrong in guesses {
             assert!(run(&SEEDS, &SEEDS, 3, wrong).0 == expected);
         }
-        // The experiment goes another way at its fourth point, and twice more after that.
+        // The experiment departs from the forecast at its fourth point, and twice more after that.
         let others = [3, 1, 4, 16, 17, 18, 6, 5, 36];
         let (records, before) = run(&SEEDS, &others, 3, |_| false);
         assert!(records == expected);

@@ -196,8 +196,8 @@ mod tests {
         );
     }
 
-    /// Whether a value is what the schema says. Knows the words that this schema is made of, and no
-    /// others, so that none of them is passed over.
+    /// Whether a value matches the schema. The function knows exactly the keywords that this schema
+    /// uses, so that none is ignored.
     fn fits(schema: &Value, value: &Value) -> bool {
         let root = super::schema();
         schema.as_object().unwrap().iter().all(|(word, says)| match word.as_str() {
@@ -311,7 +311,7 @@ mod tests {
         for text in wrong {
             assert!(!fits(&schema(), &json(text)), "{text}");
         }
-        // A variable may stand for a word.
+        // A variable may replace a word.
         for right in ["arrivals = '${how}'", "arrivals = 'poisson'", "sqpoll = true", "sqpoll = 3"]
         {
             assert!(fits(&schema(), &json(right)), "{right}");

@@ -1,4 +1,4 @@
-//! What workload files become, and what is said about those that cannot be followed.
+//! Tests what workload files become, and the messages about those that cannot be used.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ fn request(words: &[&str]) -> Request {
     request
 }
 
-/// A disk of 1 TiB of that name.
+/// A disk of 1 TiB with this name.
 fn target(path: &Path) -> Target {
     let mut target = Target::simulated(&path.to_string_lossy(), Bytes(1 << 40));
     target.kind = TargetKind::File;
@@ -53,7 +53,7 @@ fn settle(words: &[&str]) -> Result<Spec, String> {
     settle_request(&request(words))
 }
 
-/// Files in a folder of their own, the first of which is the workload.
+/// Files in their own folder. The first one is the workload.
 struct Files(tempfile::TempDir);
 
 impl Files {
@@ -77,7 +77,7 @@ impl Files {
         settle(&[&[self.path().as_str()], words].concat())
     }
 
-    /// What is said about it, without the folder that nobody knows beforehand.
+    /// The message about it, without the folder, whose name is not known beforehand.
     fn refusal(&self, words: &[&str]) -> String {
         let text = self.settle(words).expect_err("it is refused");
         text.replace(&format!("{}/", self.0.path().display()), "")
@@ -88,7 +88,7 @@ impl Files {
 fn every_workload_that_ships_can_be_run() {
     for name in shipped::names() {
         let spec = settle(&[name, "f", "--overwrite"]);
-        // Those that only read refuse the consent.
+        // Workloads that only read refuse the consent.
         let spec = spec.or_else(|_| settle(&[name, "f"])).unwrap();
         assert!(shipped::about(name).len() > 20, "{name} does not say what it is");
         assert_eq!(spec.points[0].name, name);
@@ -108,13 +108,13 @@ fn every_example_can_be_run() {
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            // Those of the studies are tried with what they are of.
+            // The workloads of the studies are tested with the studies.
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("#:schema ../docs/schema/workload-1.json\n"), "{path:?}");
         tried += 1;
-        // Sweeps are planned and run by the tests of the finished program.
+        // Sweeps are planned and run by the tests of the built program.
         if text.contains("\n[sweep]\n") {
             continue;
         }
@@ -156,7 +156,7 @@ fn streams_have_their_own_targets_regions_and_access() {
     assert_eq!(log.regions, [region]);
     assert_eq!((data.access.cache, log.access.cache), (Cache::Direct, Cache::Buffered));
     assert_eq!(spec.targets.len(), 3);
-    // What is said once for a run can be said on the command line instead.
+    // Settings of the whole run can be given on the command line instead.
     let files = Files::one(TWO);
     let mut request = request(&[files.path().as_str(), "--overwrite", "--duration", "5s"]);
     request.typed.push(Typed { name: "duration".to_owned(), value: Some("5s".to_owned()) });
@@ -164,7 +164,7 @@ fn streams_have_their_own_targets_regions_and_access() {
     request.typed.push(Typed { name: "block-size".to_owned(), value: Some("4k".to_owned()) });
     let refusal = settle_request(&request).unwrap_err();
     assert!(refusal.contains("--block-size") && refusal.contains("--set"), "{refusal}");
-    // Of a single stream it is clear whose the others are.
+    // With a single stream the other settings clearly belong to it.
     let files = Files::one("targets = 'f'\nblock-size = '8k'\nread-share = '70%'\n");
     let mut request = self::request(&[files.path().as_str(), "--overwrite"]);
     request.typed.push(Typed { name: "block-size".to_owned(), value: Some("4k".to_owned()) });
@@ -196,7 +196,7 @@ fn what_is_nearer_wins_key_by_key() {
     assert_eq!(spec.points[0].name, "a, b, c");
 }
 
-/// A file, and what has to be said about it, the place included.
+/// A file, and the parts of the message about it, including the place.
 const REFUSALS: &[(&str, &[&str], &[&str])] = &[
     ("block-size = 4k", &["f"], &["this is no TOML", "w.toml:1:"]),
     (
@@ -238,7 +238,7 @@ const REFUSALS: &[(&str, &[&str], &[&str])] = &[
     ("block-size = '4k'", &[], &["w.toml: it names no target"]),
     ("targets = ['f', 'f']", &[], &["f: it is named twice"]),
     ("[stream.a]\ntargets = 'f'", &["g"], &["g: every stream", "drop it"]),
-    // What only the resolver knows is told with the key, not with the option.
+    // Problems that only the resolver finds are reported with the key, not with the option.
     (
         "block-size = '4k'\nwrite-through = true",
         &["f"],
@@ -246,7 +246,7 @@ const REFUSALS: &[(&str, &[&str], &[&str])] = &[
     ),
     ("offset = 100", &["f"], &["w.toml:1:10", "offset 100", "choose 512 bytes", "buffered"]),
     ("[stream.a]\n[stream.b]\nsize = '2t'", &["f"], &["w.toml:3:8", "only 1 TiB"]),
-    // Of a target's own region, too.
+    // The same for the region of a single target.
     (
         "targets = ['g', { path = 'f', offset = '2t' }]",
         &[],
@@ -372,7 +372,7 @@ fn how_much_is_random_can_vary_and_what_is_called_otherwise_is_named() {
         let error = template.describe(settings).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
-    // In a workload with streams it is one of a stream's.
+    // In a workload with streams, it is the name of a stream.
     let files =
         Files::one("[stream.users]\npattern = 'random'\n[stream.log]\npattern = 'sequential'\n");
     let args = Request { targets: Vec::from([files.path().into(), "f".into()]), ..request(&["f"]) };
@@ -396,7 +396,7 @@ fn copies_of_a_stream_are_counted_by_an_axis() {
     let streams = &spec.points[0].streams;
     let names: Vec<&str> = streams.iter().map(|stream| stream.name.as_str()).collect();
     assert_eq!(names, ["users 1", "log", "users 2", "users 3"]);
-    // Each has its own depth and its own part of the region, side by side.
+    // Each has its own depth and its own part of the region. The parts are adjacent.
     assert!(streams.iter().all(|stream| stream.pacing.queue_depth() == 8));
     let part =
         |place: usize| (streams[place].regions[0].offset.0, streams[place].regions[0].length.0);
@@ -414,7 +414,7 @@ fn copies_of_a_stream_are_counted_by_an_axis() {
         let error = template.describe(&[setting]).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
-    // Without a workload there is one stream, and it has no name.
+    // Without a workload there is one stream, without a name.
     let args = request(&["f"]);
     let described = super::Template::read(&args).unwrap().describe(&[("streams", "2")]).unwrap();
     let names: Vec<Option<&str>> =
@@ -422,7 +422,7 @@ fn copies_of_a_stream_are_counted_by_an_axis() {
     assert_eq!(names, [Some("stream 1"), Some("stream 2")]);
     let refused = super::Template::read(&args).unwrap().describe(&[("users.streams", "2")]);
     assert!(refused.unwrap_err().to_string().contains("there is no such option"));
-    // A variable of this name is the author's.
+    // A variable with this name belongs to the author.
     let files = Files::one("queue-depth = '${streams}'\n[vars]\nstreams = 4\n");
     let args = Request { targets: Vec::from([files.path().into(), "f".into()]), ..request(&["f"]) };
     let described = super::Template::read(&args).unwrap().describe(&[("streams", "5")]).unwrap();
@@ -443,7 +443,7 @@ fn what_an_experiment_does_may_stand_in_a_table_of_its_own() {
     assert_eq!(super::keys::read_peak(&words).unwrap().up_to.as_deref(), Some("16"));
     assert_eq!(asked.words_of(Table::Sustain, &[]).unwrap(), ["--rounds=9"]);
     assert!(asked.words_of(Table::Map, &[]).is_none());
-    // Who has no such table does something else.
+    // A command without such a table does something else.
     for (text, why) in [
         ("[peak]\nup-to = 64\n", "run it with `fathom peak`"),
         ("[sustain]\nrounds = 9\n", "run it with `fathom sustain`"),

@@ -1,5 +1,5 @@
-//! What the tests of the built binary share: a place of their own, a process that can be waited for,
-//! signalled and killed, and the table of a trace.
+//! Helpers of the tests of the built binary: a folder, a process that can be waited for, signaled
+//! and killed, and the table of a trace.
 
 #![expect(dead_code, reason = "each test binary uses its part of this")]
 
@@ -10,19 +10,19 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use fathom_report::document::{self, Document};
 use tempfile::TempDir;
 
-/// A folder that vanishes with the test, and in which fathom runs.
+/// A folder in which fathom runs. The folder is removed with the test.
 pub struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    /// On the file system that holds the build, which is more often a real one than /tmp.
+    /// On the file system of the build, which is more often a real one than that of /tmp.
     pub fn new() -> Self {
         Self { folder: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() }
     }
 
-    /// In memory where there is such a folder: for tests of many short runs, which would else wait for
-    /// a disk that others use.
+    /// In memory if there is such a folder. Tests of many short runs would otherwise wait for a
+    /// disk that others use.
     pub fn in_memory() -> Self {
         match tempfile::tempdir_in("/dev/shm") {
             Ok(folder) => Self { folder },
@@ -38,22 +38,22 @@ impl Place {
         self.path().join(name)
     }
 
-    /// fathom with these arguments, here.
+    /// fathom with these arguments, in this folder.
     pub fn command(&self, args: &[&str]) -> Command {
         fathom_in(self.path(), args)
     }
 
-    /// Runs it to its end.
+    /// Runs fathom to its end.
     pub fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
     }
 
-    /// Names of everything here, sorted.
+    /// The names of everything in this folder, sorted.
     pub fn names(&self) -> Vec<String> {
         names(self.path())
     }
 
-    /// The only result file here.
+    /// The only result file in this folder.
     pub fn result(&self) -> Document {
         let names = self.names();
         let results: Vec<&String> = names.iter().filter(|n| n.ends_with(".jsonl")).collect();
@@ -61,7 +61,7 @@ impl Place {
         read(&self.join(results[0]))
     }
 
-    /// A file of so many MiB that is really written.
+    /// A file of `mib` MiB that is really written.
     pub fn prepared(&self, name: &str, mib: u32) -> PathBuf {
         let output = self.run(&["prepare", name, "--size", &format!("{mib}m"), "--seed", "1"]);
         assert_eq!(code(&output), 0, "{}", stderr(&output));
@@ -106,7 +106,7 @@ pub fn assert_has(text: &str, parts: &[&str]) {
     }
 }
 
-/// fathom at work: what it says on stderr can be waited for.
+/// A running fathom. The test can wait for lines on its stderr.
 pub struct Running {
     child: Child,
     lines: BufReader<ChildStderr>,
@@ -114,7 +114,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// With the signals that it listens to, whatever this process was started to ignore.
+    /// Starts it with default handling of the signals that it listens to, even if this process
+    /// ignores them.
     pub fn start(command: &mut Command) -> Self {
         let mut heard = Command::new("env");
         heard.arg("--default-signal=INT,TERM,HUP").arg(command.get_program());
@@ -132,7 +133,7 @@ impl Running {
         Self { child, lines, said: String::new() }
     }
 
-    /// Waits until it says a line with this in it.
+    /// Waits until it prints a line that contains this.
     pub fn until(&mut self, part: &str) {
         loop {
             let mut line = String::new();
@@ -145,7 +146,7 @@ impl Running {
         }
     }
 
-    /// Its number.
+    /// Its process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -157,7 +158,7 @@ impl Running {
         assert!(status.unwrap().success());
     }
 
-    /// Whether it is over.
+    /// Whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
@@ -168,7 +169,7 @@ impl Running {
         self.child.wait().unwrap();
     }
 
-    /// Waits for its end: its status, its stdout, its stderr.
+    /// Waits for its end. Returns its status, stdout and stderr.
     pub fn end(mut self) -> (ExitStatus, String, String) {
         let mut stdout = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
@@ -177,7 +178,7 @@ impl Running {
     }
 }
 
-/// A tmpfs of so many MiB, mounted for the test; none for a user who may not mount.
+/// A tmpfs of the given MiB, mounted for the test. `None` if the user may not mount.
 pub struct Mount {
     folder: TempDir,
 }
@@ -212,12 +213,12 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // If it stays, the next run of the tests does not mind.
+        // If it stays mounted, the next run of the tests still works.
         let _ = Command::new("umount").arg("-l").arg(self.path()).status();
     }
 }
 
-/// The fields of a line. A simulated device's name holds commas, and stands in quotes.
+/// The fields of a line. The name of a simulated device contains commas and is in quotes.
 fn fields(line: &str) -> Vec<String> {
     let parts = line.split('"').enumerate();
     let in_quotes = |place: usize| !place.is_multiple_of(2);

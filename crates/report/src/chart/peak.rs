@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn labels_that_would_lie_on_others_are_left_out() {
-        // As an open loop is searched: four times the load, until it breaks down.
+        // The probes of a search for an open loop: four times the load each, until it fails.
         let probed = [
             (1e3, 1e3, 0.093),
             (4e3, 4e3, 0.093),

@@ -146,7 +146,7 @@ mod tests {
             [0.5, 0.75, 0.76].map(|q| at(&told, q)),
             [Some(100.0), Some(110.0), Some(310.0)]
         );
-        // Where nobody says how many there are, it is what was told.
+        // Without a count, the result is the stored quantile.
         let told = JobTimes { count: None, ..told };
         assert_eq!(at(&told, 0.999), Some(400.0));
     }

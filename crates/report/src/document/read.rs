@@ -517,7 +517,8 @@ fn check_distribution(times: &Distribution) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    /// The stored documents, and how much of each is read at once: its header fits, no trial does.
+    /// The stored documents, and how much of each is read at once: its header fits, and no trial
+    /// does.
     fn stored() -> impl Iterator<Item = (Vec<u8>, usize)> {
         ["quick", "void", "open", "interrupted"].into_iter().map(|name| {
             let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
@@ -528,7 +529,7 @@ mod tests {
     }
 
     fn as_it_comes(bytes: &[u8], whole: usize) -> Result<Document, ReadError> {
-        // A small buffer, so that lines and buffers end in all kinds of places.
+        // A small buffer, so that lines and buffers end at many different places.
         read_lines(&mut BufReader::with_capacity(61, bytes), whole).unwrap()
     }
 
@@ -549,15 +550,15 @@ mod tests {
             for (at, byte) in [(trial, b'x'), (trial, b'}'), (trial + 70, 0)] {
                 let mut damaged = bytes.clone();
                 damaged[at] = byte;
-                // What a line is, is looked up before it is read, so the first of two mistakes may be
-                // another one.
+                // The kind of a line is read before the line itself, so with two mistakes the first
+                // one reported may differ.
                 let known = |outcome: Result<Document, ReadError>| match outcome {
                     Err(ReadError::Damaged { line, column, .. }) => (line, column.is_some()),
                     other => (0, other.is_ok_and(|read| read.torn)),
                 };
                 assert_eq!(known(as_it_comes(&damaged, whole)), known(read(&damaged)), "{at}");
             }
-            // A number that contradicts another one.
+            // A number that contradicts another number.
             let text = String::from_utf8(bytes).unwrap();
             let contradicting = text.replace("\"ios\":", "\"ios\":1").replace(":1{", ":{");
             let refused = as_it_comes(contradicting.as_bytes(), whole).unwrap_err();

@@ -172,7 +172,7 @@ mod tests {
             interval(0, 10, 10, [0, 0]),
             interval(1, 10, 10, [0, 4]),
             interval(0, 20, 10, [3, 0]),
-            // Longer than the others, and then there is a gap.
+            // An interval that is longer than the others, and then a gap.
             interval(0, 30, 30, [5, 5]),
             interval(0, 70, 30, [6, 6]),
         ];

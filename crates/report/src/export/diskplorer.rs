@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn bins_have_the_names_that_fio_gives_them() {
-        // As they stand in fio's results.
+        // As in fio's results.
         for (value, bin) in [(66_000, 66_048), (131_071, 130_560), (131_072, 132_096)] {
             assert_eq!(middle(value), bin);
         }

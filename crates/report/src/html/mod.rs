@@ -91,7 +91,7 @@ mod tests {
     fn the_policy_names_the_scripts_that_are_in_the_file() {
         let hash = |text: &[u8]| STANDARD.encode(Sha256::digest(text));
         assert_eq!(hash(SCRIPT.as_bytes()), SCRIPT_HASH);
-        // Unpacking needs a library of its own: the packed one has a fixed hash instead.
+        // Unpacking would need a library. The packed file has a fixed hash instead.
         assert_eq!(hash(LIBRARY), "1+s+NjsIxTlWmvVThDUvqDy0eAHgSnmqgZ1cQFcM440=");
     }
 

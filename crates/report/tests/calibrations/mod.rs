@@ -1,4 +1,4 @@
-//! Invented calibrations, for the golden tests of what `fathom calibrate` writes and shows.
+//! Invented calibrations, for the golden tests of the output of `fathom calibrate`.
 
 use fathom_core::Span;
 use fathom_core::calibration::{Calibration, LeftOut, NullTarget, Row, WakeUp};
@@ -11,7 +11,7 @@ use crate::samples;
 /// 2026-11-21 09:30:00 UTC.
 const CREATED_NS: u64 = 1_795_253_400_000_000_000;
 
-/// So many times around `base`, one in fifty of them much longer.
+/// `count` times around `base`. One in fifty is much longer.
 fn times(base: u64, count: u64) -> Histogram {
     let mut times = Histogram::default();
     for nth in 0..count {
@@ -21,7 +21,7 @@ fn times(base: u64, count: u64) -> Histogram {
     times
 }
 
-/// What a calibration might find: with io_uring, and where it is forbidden.
+/// Possible results of a calibration: with io_uring, and where it is forbidden.
 pub fn all() -> Vec<(&'static str, document::Calibration)> {
     let row = |target, queue_depth, workers, per_io_ns: u64, cpu: bool| {
         let service_time = times(per_io_ns * u64::from(queue_depth), 20_000);

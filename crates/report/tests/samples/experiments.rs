@@ -1,5 +1,6 @@
-//! Invented experiments of each kind, with what charts and tables have to cope with: repeats, a void
-//! trial, a search without an answer, a map of cells of every kind, rounds that never settle.
+//! Invented experiments of each kind, with the difficult cases for charts and tables: repeats, a
+//! void trial, a search without an answer, a map with cells of every kind, and rounds that never
+//! settle.
 
 use fathom_core::measure::Direction;
 use fathom_core::spec::{Arrivals, Pacing};
@@ -12,13 +13,13 @@ use fathom_report::document::{
 
 use super::*;
 
-/// What the invented disk does at a queue depth: eight I/Os at once, and no more.
+/// The number of I/Os that the invented disk serves at once: no more at any queue depth.
 const SERVERS: f64 = 8.0;
 
-/// A short window: a document of many trials stays small.
+/// A short window keeps a document of many trials small.
 const WINDOW_S: u64 = 2;
 
-/// A value on an axis that is a number.
+/// A value on an axis of numbers.
 fn at(axis: &str, label: &str, value: f64) -> Coordinate {
     Coordinate { axis: axis.to_owned(), label: label.to_owned(), value: Some(value) }
 }
@@ -37,7 +38,7 @@ fn short(name: &str, stream: Stream, seed: u64) -> Point {
     Point { seed, interval: Span::from_ms(250), ..point(name, stream, WINDOW_S) }
 }
 
-/// A trial of a disk that serves eight I/Os at once, each in so long.
+/// A trial of a disk that serves eight I/Os at once, each in the given time.
 fn served(point: Point, service_ns: f64, place: Place, nth: u64) -> Trial {
     let depth = f64::from(point.streams[0].pacing.queue_depth());
     let busy = depth.min(SERVERS);
@@ -131,7 +132,7 @@ pub fn sweep() -> Document {
     }
 }
 
-/// A sweep over three axes: a plot for each value of the third.
+/// A sweep over three axes, with a plot for each value of the third.
 pub fn cube() -> Document {
     let patterns = [("sequential", Pattern::SEQUENTIAL, 0.9e6), ("random", Pattern::RANDOM, 2.4e6)];
     let axes = Vec::from([
@@ -173,7 +174,7 @@ pub fn cube() -> Document {
     }
 }
 
-/// A sweep over names that was cut off before its last point, with a void trial: it has no
+/// A sweep over names with a void trial. It was cut off before its last point, so it has no
 /// conclusion.
 pub fn families() -> Document {
     let patterns = [("sequential", Pattern::SEQUENTIAL, 0.9e6), ("random", Pattern::RANDOM, 2.4e6)];
@@ -218,7 +219,7 @@ pub fn families() -> Document {
     Document { header, trials, conclusion: None, torn: false }
 }
 
-/// What a search knows of a trial: the figures of the report.
+/// The figures that a search has for a trial, as in the report.
 fn probe(value: f64, trial: &Trial, quantile: Quantile, meets: Option<bool>) -> Probe {
     let record = &trial.record;
     let times = stats::response_time(record, None, None, quantile);
@@ -231,7 +232,7 @@ fn probe(value: f64, trial: &Trial, quantile: Quantile, meets: Option<bool>) -> 
     }
 }
 
-/// A search for the depth that saturates, with its official run.
+/// A search for the saturating depth, with its official run.
 pub fn peak() -> Document {
     let mut trials = Vec::new();
     let mut probes = Vec::new();
@@ -295,7 +296,7 @@ pub fn objective() -> Document {
             coordinates: Vec::from([at("rate", &rate.to_string(), rate)]),
             repeat: 0,
         };
-        // As M/M/1 has it, with 4,400 IOPS at most.
+        // Times as in M/M/1, with at most 4,400 IOPS.
         let service_ns = 2.2e5 / (1.0 - rate / 4400.0);
         let speed = Speed { iops: rate, service_ns, unrest: 0.02 };
         let trial = Trial { place, ..trial(short(&name, load(rate), 42 + nth), speed, nth) };
@@ -342,7 +343,7 @@ struct Published {
     admissible: bool,
 }
 
-/// The figures of Diskplorer's chart, as far as they are published.
+/// The published figures of Diskplorer's chart.
 fn published() -> Vec<Published> {
     let rows = include_str!("i3en.3xlarge.csv").lines().skip(1);
     rows.map(|row| {
@@ -360,7 +361,7 @@ fn published() -> Vec<Published> {
     .collect()
 }
 
-/// How an adaptive map would have known a cell.
+/// The kind that a cell would have in an adaptive map.
 fn kind(cell: &Published, border: bool) -> CellKind {
     match cell.admissible {
         true if cell.write.is_multiple_of(5) && cell.read.is_multiple_of(4) => CellKind::Measured,
@@ -371,10 +372,10 @@ fn kind(cell: &Published, border: bool) -> CellKind {
     }
 }
 
-/// How many steps the published map has on each axis.
+/// The number of steps on each axis of the published map.
 const SIDE: u32 = 21;
 
-/// Its cells as an adaptive map would have them.
+/// Its cells as in an adaptive map.
 fn map_cells(published: &[Published]) -> Vec<MapCell> {
     let admissible = |write: u32, read: u32| {
         published.get((write * SIDE + read) as usize).is_none_or(|cell| cell.admissible)
@@ -427,8 +428,8 @@ fn map_trials(published: &[Published]) -> Vec<document::Trial> {
     trials
 }
 
-/// A latency map of 21 x 21 cells: p50 and p95 as published, p99 and p99.9 in proportion to p95,
-/// because they are not. Only three of its trials are in the document.
+/// A latency map of 21 x 21 cells. p50 and p95 are the published figures. p99 and p99.9 are not
+/// published, so they are in proportion to p95. The document has only three of its trials.
 pub fn map() -> Document {
     let published = published();
     let steps = |of: fn(&Published) -> (u32, f64)| {
@@ -470,7 +471,7 @@ pub fn map() -> Document {
     }
 }
 
-/// Rounds of writes on a drive whose cache fills, then slowly or never settles.
+/// Rounds of writes on a drive whose cache fills. The rate then settles slowly or never.
 fn rounds(paces: &[f64]) -> (Vec<document::Trial>, Vec<Round>) {
     let mut rounds = Vec::new();
     let mut trials = Vec::new();
@@ -527,7 +528,7 @@ pub fn sustain() -> Document {
     sustained(&paces, "Steady from round 7 on: 1,260 IOPS, 30 % of what the fresh drive did.")
 }
 
-/// Rounds of write saturation that reach none.
+/// Rounds of write saturation that reach no steady state.
 pub fn restless() -> Document {
     let paces = [4200.0, 1500.0, 3900.0, 1200.0, 3600.0, 1400.0];
     sustained(
@@ -536,7 +537,7 @@ pub fn restless() -> Document {
     )
 }
 
-/// A test of `sustain` that did these trials and found this.
+/// A test of `sustain` with these trials and this result.
 fn tested(
     test: &str,
     axes: Vec<Axis>,
@@ -557,7 +558,7 @@ fn tested(
     }
 }
 
-/// Five steady rounds of random writes, as they come before what a test is about.
+/// Five steady rounds of random writes, which precede the main part of a test.
 fn steady_rounds(test: &str) -> (Vec<document::Trial>, SustainFound) {
     let (trials, rounds) = rounds(&[1300.0, 1290.0, 1310.0, 1280.0, 1300.0]);
     let values: Vec<f64> = rounds.iter().map(|round| round.value.value).collect();
@@ -576,7 +577,7 @@ fn steady_rounds(test: &str) -> (Vec<document::Trial>, SustainFound) {
     (trials, found)
 }
 
-/// More and more demand, in the steady state.
+/// Increasing demand, in the steady state.
 pub fn demand() -> Document {
     let (mut trials, found) = steady_rounds("demand-intensity");
     let axes = Vec::from([
@@ -599,7 +600,7 @@ pub fn demand() -> Document {
     tested("demand-intensity", axes, trials, found)
 }
 
-/// Bursts of writes after pauses that grow, in the steady state.
+/// Bursts of writes after pauses of increasing length, in the steady state.
 pub fn pauses() -> Document {
     let (mut trials, found) = steady_rounds("host-idle-recovery");
     let axes = Vec::from([axis("idle", Scale::Linear, &["5 s", "50 s"])]);
@@ -617,7 +618,7 @@ pub fn pauses() -> Document {
     tested("host-idle-recovery", axes, trials, found)
 }
 
-/// Large writes, small ones, and large ones again that have to recover from these.
+/// Large writes, small writes, and large writes again that have to recover from the small ones.
 pub fn phases() -> Document {
     let axes = Vec::from([axis("phase", Scale::Categories, &["large", "small", "large again"])]);
     let mut trials = Vec::new();
@@ -649,7 +650,7 @@ pub fn phases() -> Document {
     tested("cross-stimulus-recovery", axes, trials, found)
 }
 
-/// Rounds of several points each, which count by how long one of them took.
+/// Rounds of several points each. The value of a round is the mean response time of one of them.
 pub fn matrix() -> Document {
     let axes = Vec::from([
         axis("read-share", Scale::Linear, &["100%", "0%"]),
@@ -694,7 +695,7 @@ pub fn matrix() -> Document {
     tested("latency", axes, trials, found)
 }
 
-/// All of them by name.
+/// All experiments by name.
 pub fn all() -> Vec<(&'static str, Document)> {
     Vec::from([
         ("sweep", sweep()),

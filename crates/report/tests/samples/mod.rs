@@ -1,5 +1,5 @@
-//! Invented runs, from which the stored documents of the golden tests are made: repeatable, without
-//! a device, and each with something that a renderer has to cope with.
+//! Invented runs, from which the stored documents of the golden tests are made. They are
+//! repeatable, need no device, and each one has a difficult case for a renderer.
 
 pub mod experiments;
 
@@ -27,7 +27,7 @@ use fathom_report::document::{
 /// 2026-11-21 09:30:00 UTC.
 const CREATED_NS: u64 = 1_795_253_400_000_000_000;
 
-/// Only sums and products of chance: the same on every machine.
+/// Uses only sums and products of random numbers, so it is the same on every machine.
 struct Chance(SplitMix64);
 
 impl Chance {
@@ -52,12 +52,12 @@ impl Chance {
     }
 }
 
-/// What an invented target does.
+/// The speed of an invented target.
 #[derive(Clone, Copy)]
 struct Speed {
     iops: f64,
     service_ns: f64,
-    /// How much slower an interval may be than another.
+    /// How much slower one interval may be than another, as a share.
     unrest: f64,
 }
 
@@ -200,7 +200,7 @@ fn closed(queue_depth: u32) -> Pacing {
     Pacing::closed(queue_depth)
 }
 
-/// The workers of a point before they did anything.
+/// The workers of a point before they start.
 fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
     let open = point.streams[0].pacing.is_open();
     let cell = |region: &Region| Cell {
@@ -230,7 +230,7 @@ fn idle_workers(point: &Point) -> Vec<WorkerRecord> {
     divide(point).into_iter().map(worker).collect()
 }
 
-/// Runs a point on an invented target: one stream, all its workers alike.
+/// Runs a point on an invented target. There is one stream, and all its workers are alike.
 fn run(point: Point, speed: Speed, window: Span) -> Record {
     let stream = &point.streams[0];
     let open = stream.pacing.is_open();
@@ -382,7 +382,7 @@ fn unchecked() -> Unchecked {
     }
 }
 
-/// Only a header: the run was killed before its first trial ended.
+/// Only a header: the run was killed before the end of its first trial.
 pub fn empty() -> Document {
     let line = ["fathom", "run", "/data/test", "--block-size", "4k"];
     Document {
@@ -438,7 +438,7 @@ pub fn quick() -> Document {
     }
 }
 
-/// An open loop on two targets whose load was more than the targets could do.
+/// An open loop on two targets with a load above their capacity.
 pub fn open() -> Document {
     let pacing = Pacing::open(Rate(5000.0), Arrivals::Poisson, 64);
     let mut stream = stream(Pattern::RANDOM, 8192, 0.7, pacing);
@@ -505,11 +505,11 @@ pub fn open() -> Document {
     }
 }
 
-/// Names that a renderer must not take for markup, for formulas or for commands to the terminal.
+/// Names that a renderer must not treat as markup, as formulas or as terminal commands.
 pub const EVIL: [&str; 2] =
     ["/data/</script><script>alert(\"x\")</script>, 'a' & b", "=cmd|'\u{1b}[31m/evil\"\r\n"];
 
-/// Writes of many workers, of which every third failed.
+/// Writes of many workers. Every third write failed.
 pub fn void() -> Document {
     let mut stream = stream(Pattern::RANDOM, 4096, 0.0, closed(48));
     stream.workers = Workers::Total(24);
@@ -614,7 +614,7 @@ pub fn streams() -> Document {
     }
 }
 
-/// A run that Ctrl-C ended after too few I/Os for most percentiles.
+/// A run that Ctrl-C ended. It has too few I/Os for most percentiles.
 pub fn interrupted() -> Document {
     let mut point = point(
         "random read 4 KiB, queue depth 1",
@@ -659,7 +659,7 @@ pub fn interrupted() -> Document {
     }
 }
 
-/// The journal's bytes: what was read, or what a run would have written.
+/// The bytes of the journal: those that were read, or those that a run would have written.
 pub fn bytes(document: &Document) -> Vec<u8> {
     let header = Line::Header(Box::new(document.header.clone()));
     let trials = document.trials.iter().map(|trial| Line::Trial(Box::new(trial.clone())));
@@ -668,7 +668,7 @@ pub fn bytes(document: &Document) -> Vec<u8> {
     lines.flat_map(|line| (line.to_json() + "\n").into_bytes()).collect()
 }
 
-/// The bytes of a portrait whose fourth trial was being written when the power went.
+/// The bytes of a portrait. Its fourth trial was being written when the power failed.
 pub fn torn() -> Vec<u8> {
     let whole = quick();
     let kept = Document { trials: whole.trials[..3].to_vec(), conclusion: None, ..whole.clone() };

@@ -687,8 +687,8 @@ mod tests {
         }
     }
 
-    /// What a planned point was measured as: 1000 I/Os per second whatever was asked, and behind its
-    /// schedule where `carried` says that the load is too much.
+    /// The trial of a planned point. It has 1000 I/Os per second at any load. If `carried` is
+    /// false, the load is too high and the trial falls behind its schedule.
     fn measured(planned: Planned, carried: bool) -> Trial {
         let writes = planned.point.streams.iter().all(|stream| stream.read_share() == 0.0);
         let invented = if writes { Invented::writes() } else { Invented::open_reads(1000.0) };
@@ -702,7 +702,7 @@ mod tests {
 
     fn run(mut map: Map, carried: impl Fn(f64, f64) -> bool) -> (Vec<Planned>, Conclusion) {
         let (mut planned, mut last): (Vec<Planned>, Option<Trial>) = (Vec::new(), None);
-        // What was said to come, by its place: whatever the trials tell, it comes.
+        // The forecast points, by their index. Each of them comes, whatever the trials show.
         let mut foreseen: BTreeMap<usize, Planned> = BTreeMap::new();
         loop {
             let ahead = map.forecast();
@@ -732,7 +732,7 @@ mod tests {
             .take_while(|one| one.place.role == Role::Probe)
             .map(|one| one.point.name.as_str())
             .collect();
-        // Nothing is gained by depth, so that two of each are enough.
+        // Depth gains nothing, so two of each are enough.
         assert_eq!(
             probes,
             [
@@ -751,7 +751,7 @@ mod tests {
         for cell in &found.cells {
             let carried = !matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond);
             assert_eq!(carried, cell.write + cell.read <= 4, "{cell:?}");
-            // 60,000 samples do not carry p99.9 as far as a map wants it.
+            // 60,000 samples are too few for p99.9 as a map requires it.
             assert_eq!(cell.response_time_ns[2], None);
         }
     }
@@ -799,7 +799,7 @@ mod tests {
                 let rate = stream.pacing.offered(Span(0), one.point.window).unwrap();
                 let share = rate * block / (bandwidth * one.point.window.as_secs_f64());
                 assert!((share - 0.5).abs() < 1e-9, "{share}");
-                // No longer than half of what the writer is ahead by.
+                // The block is at most half of the writer's lead.
                 assert!(block <= bandwidth * one.point.warm_up.as_secs_f64() / 2.0, "{block}");
             }
             assert!(one.point.streams.last().unwrap().does(Direction::Read));
@@ -855,7 +855,7 @@ mod tests {
         let cell = |carried| {
             let record = Record { workers: Vec::new(), ..so_far(&map, &planned, 5, Span(0)) };
             let trial = measured((*planned).clone(), carried);
-            // Its response times are those of a device that always takes as long.
+            // Its response times are those of a device with a constant service time.
             let record = Record { workers: trial.record.workers.clone(), ..record };
             map.meant_to_overload(&Trial { record, ..trial })
         };
@@ -888,13 +888,14 @@ mod tests {
         let known = Some(1e6);
         assert_eq!(written(true, 1, known), all);
         assert_eq!(written(true, 1, None).0 - written(true, 1, known).0, 4 * 4_000_000_000);
-        // The three and the five of the last column, then one with three quarters.
+        // The three cells and the five of the last column, then one with three quarters of the
+        // load.
         assert_eq!(written(false, 9, known), Span::from_ms(cell * 8 + cell * 3 / 4));
         assert_eq!(written(false, 1000, known), all);
     }
 
-    /// The trial of a cell that runs, after so many seconds with so much lag at its end and half of
-    /// it in the middle.
+    /// The trial of a running cell, after the given time. Its lag is `lag` at the end and half of
+    /// that in the middle.
     fn so_far(map: &Map, planned: &Planned, seconds: u64, lag: Span) -> Record {
         assert!(matches!(&map.stage, MapStage::Cells(cells) if cells.running.is_some()));
         let mut record = measured(planned.clone(), true).record;
@@ -924,13 +925,14 @@ mod tests {
         let mut map = Map::new(settings.clone());
         let Step::Run(planned) = map.next(None) else { panic!("nothing to run") };
         let at = |seconds: u64, lag: Span| map.enough(&so_far(&map, &planned, seconds, lag));
-        // Precise as it is, it is not looked at before its time.
+        // The precision suffices, but the rule does not apply before its time.
         assert_eq!([3, 5].map(|seconds| at(seconds, Span(0))), [false, true]);
-        // Too short to be more than a hiccup, too little of the time gone, and enough of both.
+        // The lag is too short to be more than a hiccup; it is long enough; it is too small a share
+        // of the time that has passed.
         for (seconds, lag, hopeless) in [(3, 99, false), (3, 121, true), (4, 149, false)] {
             assert_eq!(at(seconds, Span::from_ms(lag)), hopeless, "{lag} ms after {seconds} s");
         }
-        // What was given up was not carried, even where its backlog is in nobody's ledger.
+        // A cell that was given up was not carried, even if no ledger has its backlog.
         let mut record = so_far(&map, &planned, 3, Span::from_ms(500));
         record.ended_early = true;
         assert!(!reading(&settings, None, &record).admissible);
@@ -939,7 +941,7 @@ mod tests {
         let mut record = so_far(&map, &planned, 3, Span::from_ms(500));
         record.series.iter_mut().for_each(|one| one.lag = Some(Span::from_ms(900)));
         assert!(!map.enough(&record));
-        // Against response times of 10 ms 150 ms are little.
+        // 150 ms are little compared with response times of 10 ms.
         let record = so_far(&map, &planned, 3, Span::from_ms(150));
         assert!(falls_behind(&settings, Some(1e6), &record));
         assert!(!falls_behind(&settings, Some(1e7), &record));

@@ -172,7 +172,7 @@ fn idle_row(
 mod tests {
     use super::*;
 
-    /// Explores a staircase; how many cells that took, and what came out.
+    /// Explores a staircase. Returns the number of cells that this took, and the frontier.
     fn explored(shape: Shape, truth: impl Fn(Spot) -> bool) -> (usize, Frontier) {
         let mut readings = BTreeMap::new();
         loop {
@@ -195,7 +195,7 @@ mod tests {
             let mut ends: Vec<usize> =
                 (0..21).map(|_| (chance.uniform() * 22.0) as usize).collect();
             ends.sort_unstable_by(|a, b| b.cmp(a));
-            // An end of 0 admits nothing, of 1 only the cell without reads.
+            // An end of 0 admits nothing. An end of 1 admits only the cell without reads.
             let (cells, found) = explored(SHAPE, |spot| spot.read < ends[spot.write]);
             for (write, &end) in ends.iter().enumerate() {
                 assert_eq!(found.highest[write], end.saturating_sub(1), "{ends:?}");
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn cells_without_reads_are_measured_where_the_frontier_is_at_its_end() {
-        // As of a hard disk: single reads are starved here and there.
+        // As on a hard disk: single reads starve in some places.
         let starved = [13, 14, 15];
         let (_, found) = explored(SHAPE, |spot| match spot {
             Spot { write, read: 0 } => write <= 17 && !starved.contains(&write),

@@ -631,8 +631,8 @@ mod tests {
         Options { cells_at_most: cells_at_most(shape), shape, surfaces, exhaustive: false, seed: 1 }
     }
 
-    /// A device whose read and write loads share it, as a queue with one server: its response time
-    /// is the service time over what is left of it.
+    /// A device that reads and writes share, as a queue with one server. Its response time is the
+    /// service time divided by the free share of the device.
     fn queue(options: &Options, spot: Spot) -> Option<f64> {
         let share = |step: usize, steps: usize| step as f64 / (steps - 1).max(1) as f64;
         let load = 0.9 * share(spot.write, options.shape.writes)
@@ -640,8 +640,8 @@ mod tests {
         (load < 1.0).then(|| 100_000.0 / (1.0 - load))
     }
 
-    /// Searches to the end; what `told` says of a cell and how often it was asked before is what it
-    /// is measured as.
+    /// Searches to the end. `told` gives the reading of a cell, from the request and the number of
+    /// earlier requests.
     fn searched(
         options: Options,
         mut told: impl FnMut(Ask, usize) -> Option<[f64; 2]>,

@@ -329,7 +329,7 @@ mod tests {
             .collect();
         let spread = (loaded.iter().sum::<f64>() / loaded.len() as f64).sqrt();
         assert!(spread < 0.05, "{spread}");
-        // Two levels that differ by a factor of e: the step stays where it is.
+        // Two levels that differ by a factor of e. The step keeps its place.
         let step = |spot: Spot| if spot.write < 8 { 11.0 } else { 12.0 };
         let filled = fill(SHAPE, &frontier, &lattice(|s| Known { ln: step(s), error: 0.04 }));
         assert!((filled[&Spot { write: 2, read: 7 }] - 11.0).abs() < 0.02);

@@ -251,7 +251,7 @@ mod tests {
             drift: None,
             doubts: Vec::from(["it drifts.".to_owned()]),
         };
-        // What measurements of a cell differ by leaves open what is near the bound.
+        // The spread between measurements of a cell leaves values near the bound open.
         let doubtful = sentences(&found, 12, &|_| Some(0.1));
         assert!(
             doubtful[1].ends_with(

@@ -1,4 +1,4 @@
-//! The searches on the published curves and on curves of every kind.
+//! Searches on the published curves and on curves of every kind.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::verdict::testing::Invented;
 const WRITE_CONCURRENCY: &str = include_str!("../../../tests/data/write-concurrency.csv");
 const ACCESS_MIX: &str = include_str!("../../../tests/data/access-mix.csv");
 
-/// Throughput by setting, as it was published: rising settings, one figure each.
+/// Published throughput by setting: rising settings, one figure each.
 #[derive(Clone, Debug)]
 struct Curve {
     name: String,
@@ -28,8 +28,8 @@ impl Curve {
         Self { name: name.to_owned(), points }
     }
 
-    /// Between two settings a straight line on logarithmic scales; below the first one as steep as
-    /// between the first two; constant above the last.
+    /// A straight line on logarithmic scales between two settings. The slope below the first
+    /// setting is that between the first two. The curve is constant above the last.
     fn at(&self, setting: f64) -> f64 {
         let last = self.points.len() - 1;
         let right = self.points.partition_point(|point| point.0 < setting).clamp(1, last.max(1));
@@ -38,7 +38,7 @@ impl Curve {
         y0 * (y1 / y0).powf(place)
     }
 
-    /// The lowest setting that reaches so much of the best.
+    /// The lowest setting that reaches the share `enough` of the best.
     fn knee(&self, highest: u32, enough: f64) -> u32 {
         let settings = || 1..=highest;
         let best = settings().map(|setting| self.at(setting.into())).fold(0.0, f64::max);
@@ -84,7 +84,8 @@ fn access_mix() -> Vec<Curve> {
     rows(ACCESS_MIX).map(curve).collect()
 }
 
-/// Searches on a curve, each probe of which is off by chance, as runs are: no probe tells by how much.
+/// Searches on a curve. Each probe has a random error, as real runs have, and no probe shows its
+/// size.
 fn search(mut knee: Knee, curve: impl Fn(f64) -> f64, noise: f64, seed: u64) -> (KneeAnswer, Knee) {
     let mut chance = SplitMix64(seed);
     let mut asked: Vec<u32> = Vec::new();
@@ -131,7 +132,8 @@ fn on_the_published_curves_with_noise_the_answer_is_within_an_octave() {
         }
         within += 200 - missed;
         all += 200;
-        // Where 5 % less than the best is exactly what the lowest setting gives, both are right.
+        // In this curve the lowest setting gives exactly 5 % less than the best, so both answers
+        // are right.
         let is_on_the_edge = curve.name == "write 0 SCSI";
         assert!(missed <= if is_on_the_edge { 60 } else { 20 }, "{}: {missed} of 200", curve.name);
     }
@@ -140,7 +142,7 @@ fn on_the_published_curves_with_noise_the_answer_is_within_an_octave() {
     println!("{within} of {all}, {} probes on average", probes as f64 / f64::from(all));
 }
 
-/// A curve of some kind, by its two parameters from 0 to 1.
+/// A curve of one kind, by two parameters from 0 to 1.
 fn kind(which: u8, a: f64, b: f64) -> impl Fn(f64) -> f64 {
     let (knee, level) = ((a * 9.0).exp2(), 1.0 + 1e6 * b);
     move |x: f64| match which {
@@ -148,7 +150,7 @@ fn kind(which: u8, a: f64, b: f64) -> impl Fn(f64) -> f64 {
         0 => level * x / (x + knee),
         1 => level,
         2 => level / x.sqrt(),
-        // One peak, a staircase, nothing at all.
+        // One peak, a staircase, zero.
         3 => level * (x / knee).min(knee / x).powf(0.1 + b),
         4 => level * (x.log2() / (1.0 + 3.0 * b)).floor().exp2(),
         _ => 0.0,
@@ -261,7 +263,7 @@ fn base(depth: u32) -> Point {
     point
 }
 
-/// A trial of a point at so many I/Os per second that take so long each.
+/// A trial of a point with the given IOPS and time per I/O.
 fn trial(planned: &Planned, iops: u64, time_ns: u64) -> Trial {
     let mut invented = match planned.point.streams[0].pacing.is_open() {
         true => Invented::open_reads(1000.0),
@@ -281,7 +283,7 @@ fn trial(planned: &Planned, iops: u64, time_ns: u64) -> Trial {
     Trial { point: planned.point.clone(), place: planned.place.clone(), ..invented.trial }
 }
 
-/// Runs a search on a target that does so many I/Os in so long, by the point.
+/// Runs a search on a target that gives the IOPS and the time per I/O of each point.
 fn run(
     mut peak: Peak,
     target: impl Fn(&Point) -> (u64, u64),
@@ -339,7 +341,7 @@ fn a_queue_saturates_at_its_servers() {
 fn what_the_official_run_does_not_keep_up_is_said() {
     let search = Search::Saturation { vary: Vary::QueueDepth, up_to: 64, enough: 0.95 };
     let peak = Peak::new(base(1), search, Some(FIVE_MINUTES));
-    // A credit that lasts for as long as a probe.
+    // The credit lasts as long as a probe.
     let (_, _, conclusion) = run(peak, |point| match point.window {
         FIVE_MINUTES => (100, 10_000_000),
         _ => (800, 10_000_000),
@@ -365,13 +367,13 @@ fn what_the_highest_setting_costs_is_said_and_chance_is_not() {
     };
     let falls = said(&[(1, 1000.0), (4, 990.0), (16, 800.0), (64, 700.0)]);
     assert!(falls.ends_with("; more does not help, 16 costs 13 to 25 %)."), "{falls}");
-    // One of many that are alike is worst: with noise of 3 % this is nothing to speak of.
+    // The lowest of many equal settings. With noise of 3 % the loss is not worth a sentence.
     let flat = said(&[(1, 1000.0), (2, 930.0), (4, 1010.0), (16, 960.0), (64, 1000.0)]);
     assert!(flat.ends_with("; more does not help)."), "{flat}");
 }
 
-/// A search on a target of eight servers, where queue depth 64 gives an eighth in the first so many
-/// of its probes.
+/// A search on a target of eight servers. In the first `probes` probes at queue depth 64, the
+/// target gives only an eighth.
 fn held_up(probes: u32) -> (Vec<u64>, Vec<String>) {
     let search = Search::Saturation { vary: Vary::QueueDepth, up_to: 256, enough: 0.95 };
     let left = std::cell::Cell::new(probes);
@@ -442,7 +444,7 @@ fn the_published_sentence_is_said_of_the_published_curve() {
         sentence.starts_with("2 writers saturate this target (97 % of the best, "),
         "{sentence}"
     );
-    // What 64 loses, 5.9 %, is within what two probes of each may differ by.
+    // The loss at 64 is 5.9 %. Two probes of each setting may differ by that much.
     assert!(sentence.ends_with(" does not help)."), "{sentence}");
 }
 
@@ -478,7 +480,7 @@ fn an_objective_is_met_up_to_a_load() {
     assert!(choice <= 2697.0 && 2697.0 <= choice * 1.06, "{found:?}");
     assert_eq!(found.objective.as_deref(), Some("p99 <= 2 ms"));
     assert!(found.probes.iter().all(|probe| probe.meets == Some(probe.value < 2697.0)));
-    // 100 per second need 20 s for the p99 to be carried twice over.
+    // At 100 per second it takes 20 s to have twice the samples that p99 needs.
     assert_eq!(all[0].point.window, Span::from_secs(20));
     assert!(all[1].point.window >= Span::from_secs(5));
     let [first, doubt, official] = conclusion.sentences.as_slice() else {
@@ -489,7 +491,7 @@ fn an_objective_is_met_up_to_a_load() {
     assert!(doubt.starts_with(bracket), "{doubt}");
     assert!(first.starts_with("The highest load at which p99 <= 2 ms is 2,"), "{first}");
     assert!(first.contains(" IOPS (p99 1.9") && first.contains(" misses it (p99 2."), "{first}");
-    // Without a half-width nobody knows.
+    // Without a half-width the answer is unknown.
     assert!(official.ends_with("to say whether it meets it."), "{official}");
     assert_eq!(all.last().unwrap().place.role, Role::Official);
 }
@@ -500,7 +502,7 @@ fn an_objective_that_no_load_meets_is_given_up_where_nothing_waits() {
     point.streams[0].pacing = Pacing::open(Rate(1000.0), crate::spec::Arrivals::Poisson, 1024);
     let objective = Objective { quantile: Quantile(0.99), bound: Span::from_us(10) };
     let search = Search::Load { objective, up_to: Rate(1e6), tolerance: 0.05 };
-    // 100 us each, however few there are.
+    // Each I/O takes 100 us, however low the load is.
     let (all, found, conclusion) = run(Peak::new(point, search, None), |point| {
         let offered_load = point.streams[0].pacing.offered_load(point.window).expect("open");
         (offered_load.0.round() as u64, 100_000)
@@ -531,7 +533,7 @@ fn by_small_steps_no_setting_below_the_peak_is_left_out() {
     let (answer, knee) = search(Knee::climbing(4, 4096, 0.95), |x| x.min(150.0), 0.0, 1);
     assert_eq!((answer.choice, answer.rises_at_the_end), (192, false));
     let probed: Vec<u32> = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96].map(|n| 4 * n).to_vec();
-    // The answer and what is below it are probed once more.
+    // The answer and the setting below it are probed once more.
     assert_eq!(knee.probes(), probed.len() + 2);
     let (answer, _) = search(Knee::climbing(1, 20, 0.95), |x| x, 0.0, 1);
     assert_eq!((answer.choice, answer.rises_at_the_end), (20, true));

@@ -16,7 +16,7 @@ fn rule(minutes: u64) -> Rule {
     Rule { round: MINUTE, at_least: Span::from_secs(60 * minutes) }
 }
 
-/// The first number of rounds at which a series is called steady.
+/// The smallest number of rounds after which a series counts as steady.
 fn steady_after(series: &[f64], minutes: u64) -> Option<usize> {
     (1..=series.len()).find(|n| standing(&series[..*n], &rule(minutes)).lacks.is_none())
 }
@@ -36,7 +36,7 @@ fn noisy(seed: u64, share: f64, rounds: usize, level: impl Fn(usize) -> f64) -> 
 
 #[test]
 fn a_burst_is_not_called_steady() {
-    // 3000 IOPS for 30 minutes on a credit, then the 500 that were bought.
+    // 3000 IOPS for 30 minutes on a credit, then the purchased 500.
     let series = noisy(1, 0.01, 200, |round| if round < 30 { 3000.0 } else { 500.0 });
     assert_eq!(snia_after(&series), Some(5), "which is why it needs more");
     assert_eq!(steady_after(&series, 60), Some(60));
@@ -65,7 +65,7 @@ fn a_drive_that_fills_is_steady_after_its_cliff() {
 fn collections_that_come_and_go_are_never_steady() {
     let sawtooth = noisy(3, 0.01, 200, |round| 10_000.0 + 1_500.0 * (round % 4) as f64);
     assert_eq!(steady_after(&sawtooth, 0), None);
-    // A single round that is off does not begin everything anew.
+    // A single outlier among the rounds does not restart the count.
     let hiccup = noisy(4, 0.01, 60, |round| if round == 20 { 4_000.0 } else { 10_000.0 });
     assert_eq!(standing(&hiccup[..40], &rule(30)).lacks, None);
     assert_eq!(change(&hiccup[..40]), None);
@@ -73,7 +73,7 @@ fn collections_that_come_and_go_are_never_steady() {
 
 #[test]
 fn a_slow_drift_is_not_steady() {
-    // 2 % less in each round: five of them pass SNIA's rule.
+    // Each round is 2 % lower. Five of them pass SNIA's rule.
     let series: Vec<f64> = (0..60).map(|round| 10_000.0 * 0.98f64.powi(round)).collect();
     assert_eq!(snia_after(&series), Some(5));
     assert_eq!(steady_after(&series, 8), None);
@@ -98,10 +98,11 @@ fn rounds_that_scatter_are_neither_steady_nor_changed_nor_unsteady() {
         unsteady += u32::from(scatter(&series).is_none());
         steady += u32::from(standing(&series, &rule(0)).lacks.is_none());
     }
-    // At most one of twenty each; whether five of them are alike by chance is not for them to say.
+    // Each may be wrong in at most one of twenty. Five rounds that are alike by chance are not
+    // their concern.
     assert!(changed <= 10 && unsteady <= 20, "{changed} {unsteady}");
     assert!(steady <= 60, "{steady}");
-    // The same on a step and on a slope.
+    // The same with a step and with a slope.
     for seed in 0..50 {
         let step = noisy(seed, 0.05, 25, |round| if round < 12 { 5_000.0 } else { 3_000.0 });
         let found = change(&step).expect("it is lasting");
@@ -128,7 +129,7 @@ proptest! {
     }
 }
 
-/// A point that addresses a region of this size in each of so many targets.
+/// A point that addresses a region of this size in each of `targets` targets.
 fn base(size: u64, targets: u32) -> Point {
     let mut point = Invented::writes().trial.point;
     point.warm_up = Span(0);
@@ -140,7 +141,7 @@ fn base(size: u64, targets: u32) -> Point {
     point
 }
 
-/// A trial of the planned point at so many writes per second.
+/// A trial of the planned point with the given writes per second.
 fn trial(planned: &Planned, iops: u64) -> Trial {
     let mut invented = Invented::writes();
     let seconds = planned.point.window.0 / 1_000_000_000;
@@ -156,7 +157,7 @@ fn trial(planned: &Planned, iops: u64) -> Trial {
     Trial { point: planned.point.clone(), place: planned.place.clone(), ..invented.trial }
 }
 
-/// Runs a plan against a target with these write rates, by round.
+/// Runs a plan against a target with the given write rate per round.
 fn run(plan: TestPlan, rate: impl Fn(usize) -> u64) -> (Vec<Planned>, Conclusion) {
     let mut sustain = Sustain::new(plan);
     let mut all = Vec::new();
@@ -220,8 +221,8 @@ fn preconditioning_writes_every_region_as_often_as_it_is_told() {
         if planned.place.role != Role::Preparation {
             break;
         }
-        // The first target is three times as fast: each stretch begins where the last one ended, and
-        // who has written everything writes one block for as long as another one has to go on.
+        // The first target is three times as fast. Each stretch begins where the last one ended. A
+        // worker that has written everything repeats one block while the others continue.
         let mut done = trial(&planned, 1);
         let worker = done.record.workers[0].clone();
         done.record.workers.clear();
@@ -256,7 +257,7 @@ fn the_iops_test_has_eight_sizes_by_seven_mixes_and_watches_small_writes() {
     assert_eq!((watched.read_share(), watched.block_sizes().only()), (0.0, Some(Bytes(4096))));
     let labels: Vec<&str> = iops.round[1].coordinates.iter().map(|c| c.label.as_str()).collect();
     assert_eq!(labels, ["128k", "100%"]);
-    // What the target cannot do is left out.
+    // The plan leaves out what the target cannot do.
     let settings = TestSettings { smallest_block: Bytes(4096), ..settings };
     let coarse = test_plan(Test::Iops, &base, settings);
     assert_eq!((coarse.round.len(), coarse.watched), (49, 48));

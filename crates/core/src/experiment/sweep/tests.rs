@@ -1,4 +1,4 @@
-//! Sweeps over invented devices, whose answers are known.
+//! Sweeps over invented devices with known answers.
 
 use std::collections::BTreeMap;
 
@@ -51,11 +51,12 @@ fn grid(blocks: &[(&str, u64)], depths: &[&str], settings: SweepSettings) -> Swe
     )
 }
 
-/// Runs a sweep on a device with this bandwidth at a place: what was run, and what was concluded.
+/// Runs a sweep on a device with this bandwidth per place. Returns the points that ran and the
+/// conclusion.
 fn run(sweep: &mut Sweep, mut device: impl FnMut(&Place) -> f64) -> (Vec<Planned>, Conclusion) {
     let mut ran: Vec<Planned> = Vec::new();
     let mut last = None;
-    // What was said to come, by its place.
+    // The forecast points, by their index.
     let mut foreseen: BTreeMap<usize, Planned> = BTreeMap::new();
     loop {
         let ahead = sweep.forecast();
@@ -77,7 +78,7 @@ fn run(sweep: &mut Sweep, mut device: impl FnMut(&Place) -> f64) -> (Vec<Planned
 }
 
 fn trial(planned: &Planned, bandwidth: f64) -> Trial {
-    // Made once: thousands of them are looked at.
+    // Made once, because the tests use thousands of them.
     static BASE: std::sync::OnceLock<Trial> = std::sync::OnceLock::new();
     let mut trial = BASE.get_or_init(|| Invented::writes().trial).clone();
     let bytes = (bandwidth * 60.0) as u64;
@@ -209,7 +210,7 @@ fn the_axis_that_matters_most_is_named_with_its_factor() {
 
 #[test]
 fn void_trials_do_not_count_unless_all_are() {
-    // A cache makes all trials of one point void, and one trial of another.
+    // A cache makes every trial of one point void, and one trial of another point.
     let said = |is_void: &dyn Fn(&Place) -> bool| {
         let mut sweep = grid(&[("1m", 1 << 20)], &["1", "2", "4"], SETTINGS);
         let mut last = None;
@@ -239,7 +240,7 @@ fn a_clearly_worse_point_is_cut_short_and_not_repeated() {
     let mut sweep = grid(&[("1m", 1 << 20)], &["8", "4", "2", "1"], settings);
     let device = |place: &Place| 100e6 * place.coordinates[1].value.unwrap();
     let (ran, conclusion) = run(&mut sweep, device);
-    // All once; then only the best.
+    // All points once, then only the best.
     assert_eq!(ran.len(), 4 + 2);
     assert!(ran[4..].iter().all(|one| labels(&one.place).1 == "8"));
     let Some(Found::Sweep(found)) = &conclusion.found else { panic!("a sweep finds") };
@@ -247,7 +248,7 @@ fn a_clearly_worse_point_is_cut_short_and_not_repeated() {
     let said = &conclusion.sentences;
     assert!(said.iter().any(|one| one.starts_with("3 points were cut off")), "{said:?}");
 
-    // And at its looks.
+    // The same at its looks.
     let mut sweep = grid(&[("1m", 1 << 20)], &["8", "4"], settings);
     let Step::Run(first) = sweep.next(None) else { panic!("there is a point") };
     let so_far = |rate| trial(&first, rate).record;
@@ -279,7 +280,7 @@ fn one_trial_of_a_point_says_what_it_does_not_know() {
     assert!(fresh.so_far().sentences.is_empty());
 }
 
-/// A sweep of random data against zeros, the zeros once, at so many depths.
+/// A sweep of random data against zeros at the given depths. The zeros run once.
 fn against_zeros(depths: &[&str], settings: SweepSettings) -> Sweep {
     let mut sweep = grid(&[("random", 65536), ("zeros", 65536)], depths, settings);
     sweep.axes[0].name = "payload".to_owned();
@@ -312,12 +313,13 @@ fn what_is_run_once_stands_beside_what_it_is_compared_with_before_and_after_it_i
         *(if comes_before { &mut before } else { &mut after }) += 1;
     }
     assert_eq!((before, after), (3, 3));
-    // And all of the passes are there as they would be without.
+    // The passes are complete, as without the check.
     let random = ran.iter().filter(|one| labels(&one.place).0 == "random");
     assert_eq!(random.filter(|one| one.place.repeat == 1).count(), 6);
 }
 
-/// What is said of zeros, how many of their trials are void, and whether their points are left out.
+/// The sentence about zeros, the number of their void trials, and whether their points are left
+/// out.
 fn said_of_zeros(
     sweep: &mut Sweep,
     mut device: impl FnMut(&Place) -> f64,
@@ -352,7 +354,7 @@ fn data_that_repeats_itself_is_doubted_where_it_is_much_faster_than_random_data(
         assert!(said.contains(verdict), "{factor}: {said}");
         assert_eq!((3 <= void, left_out), (factor > 1.5, factor > 1.5), "{factor}: {void}");
     }
-    // One pair shows nothing of what pairs scatter by.
+    // One pair of trials shows nothing about the spread between pairs.
     let mut sweep = against_zeros(&["1"], SETTINGS);
     let (said, void, left_out) =
         said_of_zeros(&mut sweep, |place| if labels(place).0 == "zeros" { 9e8 } else { 1e8 });
@@ -360,8 +362,8 @@ fn data_that_repeats_itself_is_doubted_where_it_is_much_faster_than_random_data(
     assert_eq!((void, left_out), (0, false));
 }
 
-/// Noise of a device: between trials, the drift over all of them, and one trial that something else was
-/// in the way of, as the share that was left.
+/// The noise of a device: between trials; the drift over all of them; and one trial that something
+/// else disturbed, as the share of the rate that was left.
 #[derive(Clone, Copy, Debug)]
 struct Noise {
     between: f64,
@@ -377,12 +379,12 @@ const NOISES: [Noise; 5] = [
     Noise { between: 0.03, drift: 0.0, burst: Some(0.125) },
 ];
 
-/// So many sweeps, each with a seed of its own, and as many of them as may be wrong: 1 of 20, and what a
-/// right procedure exceeds once in a thousand times.
+/// The number of sweeps, each with its own seed, and the number of them that may be wrong. A
+/// procedure that is wrong in 1 of 20 exceeds it once in a thousand times.
 const SEEDS: u64 = 100;
 const WRONG_MAX: usize = 13;
 
-/// A device that gives this at a place, with such noise.
+/// A device with this bandwidth per place, and this noise.
 fn noisy<'d>(
     noise: Noise,
     seed: u64,
@@ -416,7 +418,7 @@ fn zeros_are_called_faster_by_chance_in_one_of_twenty_sweeps_at_most() {
     }
 }
 
-/// What a curve says of a device that gives this at each depth.
+/// The sentences about the curve of a device with this bandwidth at each depth.
 fn curve_said(seed: u64, repeats: u32, noise: Noise, truth: &dyn Fn(&Place) -> f64) -> Vec<String> {
     let mut sweep = grid(&[("1m", 1 << 20)], &NINE, SweepSettings { seed, repeats, ..SETTINGS });
     let device = noisy(noise, seed, 9 * repeats as usize, truth);
@@ -429,8 +431,8 @@ fn a_flat_curve_is_called_anything_else_in_one_of_twenty_sweeps_at_most() {
         for repeats in [1, 2, 3] {
             let wrong = (0..SEEDS).filter(|seed| {
                 let said = curve_said(*seed, repeats, noise, &|_| 1e8).join(" ");
-                // Of one trial each nothing can be known of one that something was in the way of,
-                // except that it is measured again.
+                // With one trial each, a disturbed trial cannot be recognized. It can only be
+                // measured again.
                 let claims = [
                     "The best is",
                     " costs ",
@@ -449,7 +451,7 @@ fn a_flat_curve_is_called_anything_else_in_one_of_twenty_sweeps_at_most() {
 
 #[test]
 fn a_knee_is_found_through_noise_and_no_sentence_contradicts_another() {
-    // A fifth, two fifths and so on: 8 gives 97 % of the best, and 256 half.
+    // The share rises by depth: 8 gives 97 % of the best, and 256 half.
     let truth = |place: &Place| {
         let depth = place.coordinates[1].value.unwrap();
         if depth > 200.0 { 5e8 } else { 1e9 * (1.0 - (-depth / 2.0).exp()) }
@@ -461,7 +463,7 @@ fn a_knee_is_found_through_noise_and_no_sentence_contradicts_another() {
         let at = |depth: &str| said.contains(&format!("queue-depth {depth} is enough"));
         found += usize::from(at("8") && said.contains("; 256 costs "));
         wrong += usize::from(at("1") || at("2") || at("4"));
-        // What is enough cannot be below what it is said not to be.
+        // An enough setting cannot lie below one that is said not to be enough.
         assert!(!said.contains("more does not help"), "{said}");
     }
     assert!(wrong <= WRONG_MAX && SEEDS as usize * 8 / 10 <= found, "{found} found, {wrong} wrong");

@@ -6,7 +6,7 @@ use crate::facts::{CpuTime, Pause, PauseKind};
 use crate::measure::CpuWait;
 use crate::spec::IoPriority;
 
-/// All CPUs but for the first have others on them for so much of the 60 s.
+/// Other programs use all CPUs but the first for `seconds` of the 60 s.
 fn others(invented: &mut Invented, seconds: u64) {
     let busy = CpuTime {
         user: Span::from_secs(seconds),
@@ -47,7 +47,7 @@ fn workers_that_wait_for_one_another_are_no_matter_of_others() {
     invented.counters().process_kernel = Span::from_secs(20);
     let finding = invented.has("cpu-contention", Severity::Suspect);
     assert!(finding.evidence.contains("for 10 s of 60 s"), "{}", finding.evidence);
-    // What happens on other CPUs than theirs does not keep them.
+    // Activity on CPUs that the workers do not use does not delay them.
     invented.stream().workplace.cpus = Vec::from([0]);
     invented.has_none_of(&["cpu-contention"]);
     invented.stream().workplace.cpus = Vec::from([1]);
@@ -64,13 +64,13 @@ fn a_load_of_few_ios_is_kept_by_a_small_part_of_the_window() {
     invented.has_none_of(&["cpu-contention"]);
     invented.set_cpu_wait(Span::from_ms(40));
     invented.has("cpu-contention", Severity::Suspect);
-    // The way from the wake-up to the CPU, however short the I/Os are.
+    // The delay from the wake-up to the CPU, however short the I/Os are.
     invented.set_times(6000, 20_000);
     invented.set_cpu_wait(Span::from_ms(270));
     invented.has_none_of(&["cpu-contention"]);
 }
 
-/// However quiet a machine is, each wake-up waits for some microseconds.
+/// Each wake-up waits for some microseconds, even on a quiet machine.
 #[test]
 fn the_way_to_a_cpu_is_no_waiting_for_others() {
     let mut invented = Invented::reads();
@@ -196,7 +196,7 @@ fn memory_that_is_short_is_suspect_from_its_bounds_on() {
     assert_eq!(codes(&|m| m.stalled = Some(Span::from_ms(1250))), ["memory-pressure"]);
     let finding = invented.has("memory-pressure", Severity::Suspect);
     assert!(finding.evidence.contains("waited for memory for 1.25 s"), "{}", finding.evidence);
-    // Buffered I/O waits for memory by what it is.
+    // Buffered I/O waits for memory by nature.
     invented.stream().access.cache = crate::spec::Cache::Buffered;
     invented.has_none_of(&["memory-pressure"]);
     invented.counters().memory = crate::facts::Memory::default();
@@ -232,7 +232,7 @@ fn a_low_rank_is_a_note_and_suspect_where_others_had_the_cpus() {
     others(&mut invented, 20);
     invented.set_cpu_wait(Span::from_secs(9));
     invented.has("low-priority", Severity::Suspect);
-    // Who names the priority of the I/Os wants it; and it is none of the CPUs.
+    // A user who sets the priority of the I/Os wants it. It is not a priority of the CPUs.
     invented.host.rank = Rank { io: Some(IoPriority::BestEffort(7)), ..Rank::default() };
     invented.has("low-priority", Severity::Note);
     invented.stream().workplace.io_priority = Some(IoPriority::BestEffort(7));

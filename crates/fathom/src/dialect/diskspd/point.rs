@@ -669,7 +669,7 @@ mod tests {
         mapped(line).unwrap().spec.points.remove(0).streams
     }
 
-    /// On files of 1 MiB each.
+    /// Maps a line with files of 1 MiB each.
     fn mapped(line: &str) -> Result<Mapped, Error> {
         let span = span(line);
         let names: Vec<&str> = span.targets.iter().map(|target| target.path.as_str()).collect();
@@ -688,7 +688,7 @@ mod tests {
         )
     }
 
-    /// Each stream: the first thread, workers, I/Os in flight, and its regions in KiB.
+    /// For each stream: the first thread, the workers, the I/Os in flight, and the regions in KiB.
     fn shape(line: &str) -> Vec<String> {
         let Mapped { mut spec, result } = mapped(line).unwrap();
         let point = spec.points.remove(0);
@@ -722,7 +722,7 @@ mod tests {
         assert_eq!(drawn, Turns::Weighted(Vec::from([1.0, 1.0])));
         assert_eq!(streams("-r -F3 -O5 a")[0].turns, Turns::InTurn);
         assert_eq!(shape("-b64K -r -B100K -f500K a"), ["0: Total(1), 2 in flight, 0:100+384"]);
-        // A file that is larger than what -c asks for is used in part.
+        // A file that is larger than the size of -c is used in part.
         assert_eq!(shape("-b64K -r -c256K a"), ["0: Total(1), 2 in flight, 0:0+256"]);
     }
 
@@ -744,7 +744,8 @@ mod tests {
         assert!(refusal.contains("<ThreadStride> 524288: the last of 3 workers"), "{refusal}");
     }
 
-    /// A pool of two threads over two targets that were said to be so: whether it can be, or its streams.
+    /// A pool of two threads over two targets with these elements: its streams, or the reason for
+    /// its refusal.
     fn pool(one: &str, other: &str, threads: &str) -> Result<Vec<Stream>, String> {
         let target = |path: &str, said: &str| format!("<Target><Path>{path}</Path>{said}</Target>");
         let profile = format!(
@@ -795,7 +796,7 @@ mod tests {
         assert_eq!(streams.len(), 2);
         assert_eq!((streams[0].regions.len(), &streams[0].turns), (1, &Turns::InTurn));
         assert!(streams[1].regions.len() == 2 && matches!(streams[1].ios, Ios::Alike(_)));
-        // What only reads takes no part in what writes are like.
+        // A target that only reads does not affect the properties of writes.
         let durable = "<WriteThrough>true</WriteThrough>";
         let reads = "<BlockSize>4096</BlockSize><Random>4096</Random>";
         let streams = pool(reads, &format!("{log}{durable}"), "").unwrap();
@@ -834,7 +835,7 @@ mod tests {
             assert_eq!(fathom_core::spec::check_pattern(&stream), Ok(()), "{line}");
         }
         assert_eq!(shape("-b4K -si -t3 a"), ["0: Total(3), 6 in flight, 0:0+1024"]);
-        // With a step of its own the last block need not be the end of a whole number of them.
+        // With an explicit step, the last block need not end at a multiple of the block size.
         assert_eq!(shape("-b64K -r4K -B100K a"), ["0: Total(1), 2 in flight, 0:100+924"]);
         let aligned = streams("-b64K -r4K a").remove(0);
         assert_eq!(aligned.align(), Some(Bytes(4096)));
@@ -852,7 +853,7 @@ mod tests {
             told("-b4K -r -t2 -rdpct90/10:0/40 a"),
             "[0, 1] [(90, 0, 102400), (10, 524288, 1048576)]"
         );
-        // What lies beyond the target is cut off, and its share goes to the others.
+        // A range beyond the target is cut off, and its share goes to the others.
         assert_eq!(
             told("-b4K -r -rdabs50/512K:25/1M:25/1G a"),
             "[0] [(67, 0, 524288), (33, 524288, 1048576)]"
@@ -910,9 +911,9 @@ mod tests {
         let (rests, depth) = (closed.pacing.rests(), closed.pacing.queue_depth());
         assert_eq!((rests, depth, closed.pacing.is_open()), (burst(10, 5), 8, false));
         for (line, rests, rate) in [
-            // The limit is kept, and so are the pauses: ten I/Os at 1000 a second take 10 ms.
+            // Both the limit and the pauses are kept: ten I/Os at 1000 per second take 10 ms.
             ("-b4K -r -t2 -g1000i -i10 -j5 a", burst(10, 5), 2000.0),
-            // Ten I/Os each 20 ms are no more than 500 a second.
+            // Ten I/Os per 20 ms are at most 500 per second.
             ("-b4K -r -g1000i -i10 -j20 a", burst(10, 20), 500.0),
             ("-b4K -r -g4096 -i1 -j1 a", burst(1, 1), 1000.0),
         ] {

@@ -1,4 +1,4 @@
-//! The corpus of command lines, and what holds for those that nobody has written down.
+//! Tests the corpus of command lines, and properties of generated command lines.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,15 @@ use crate::dialect::paths::PathMap;
 use fathom_core::Refusal;
 use fathom_report::export::diskspd::size as shown;
 
-/// What a run without `-z` draws from in these tests.
+/// The seed of a run without `-z` in these tests.
 const FRESH_SEED: u32 = 4242;
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/diskspd")
 }
 
-/// The words of a line: single quotes hold them together, and a backslash is one.
+/// Splits a line into words. Single quotes hold words together, and a backslash is an ordinary
+/// character.
 pub(super) fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
     for c in line.chars() {
@@ -48,7 +49,7 @@ fn parsed(line: &str) -> Profile {
     request(line).unwrap_or_else(|refusal| panic!("{line}: {refusal}")).profile
 }
 
-/// What a command line resolves to, in few words.
+/// A short text of what a command line resolves to.
 fn told(line: &str) -> String {
     let request = match request(line) {
         Ok(request) => request,
@@ -203,7 +204,7 @@ fn of_access(access: &Access, block: u64) -> Vec<String> {
     words
 }
 
-/// The stored corpus with what its command lines resolve to now.
+/// The stored corpus with the current results of its command lines.
 fn corpus_now(stored: &str) -> String {
     let mut now = String::new();
     for line in stored.lines() {
@@ -248,12 +249,12 @@ pub(super) fn accepted() -> Vec<String> {
     lines.filter(|line| request(line).is_ok()).map(str::to_owned).collect()
 }
 
-/// The profile that is read again from what was written.
+/// Writes a profile and reads it again.
 fn again(profile: &Profile) -> Profile {
     let written = xml::write::profile(profile, 0);
     let words = ["-Rp".to_owned(), "-Xagain.xml".to_owned()];
     let mut load = |_: &str| Ok(written.clone().into_bytes());
-    // Another seed: one that is not written would be noticed.
+    // A different seed, so that a seed that is not written is noticed.
     match read(&words, FRESH_SEED + 1, &mut load) {
         Ok(request) => request.profile,
         Err(refusal) => panic!("{refusal}\n{written}"),
@@ -327,7 +328,7 @@ fn the_xml_form_has_diskspds_elements_in_diskspds_order() {
     assert_eq!(written, expected);
 }
 
-/// A profile with one target, in which these elements stand.
+/// A profile with one target and these elements.
 fn of_xml(target: &str, span: &str) -> Result<Invocation, Refusal> {
     let text = format!(
         "<Profile>\n<TimeSpans><TimeSpan>{span}<Targets>\n<Target><Path>a.dat</Path>\n{target}\
@@ -336,7 +337,7 @@ fn of_xml(target: &str, span: &str) -> Result<Invocation, Refusal> {
     read(&["-Xp.xml".to_owned()], FRESH_SEED, &mut |_| Ok(text.clone().into_bytes()))
 }
 
-/// What stands in the target, what in the time span, and what is told of it.
+/// The elements of the target, those of the time span, and the message about them.
 const MISTAKES: &[(&str, &str, &str)] = &[
     ("<BlockSize>4K</BlockSize>", "", "p.xml:4:1: <BlockSize>: `4K` is no whole number"),
     ("<BlockSize>0</BlockSize>", "", "from 1 to 4294967294"),
@@ -592,7 +593,7 @@ fn word() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A value, among those that fit together often enough.
+/// An option. These often fit together.
 fn plain_option() -> impl Strategy<Value = String> {
     let choices = [
         "-b4K",
@@ -685,7 +686,7 @@ proptest! {
     fn no_command_line_panics(words in proptest::collection::vec(word(), 0..8)) {
         match read(&words, FRESH_SEED, &mut load) {
             Ok(request) => {
-                // What XML cannot say is written as a replacement character.
+                // Characters that XML cannot represent are written as replacement characters.
                 let unsaid = |c: char| c < ' ' && !"\t\n\r".contains(c) || "\u{fffe}\u{ffff}".contains(c);
                 if !words.iter().any(|word| word.contains(unsaid)) {
                     prop_assert_eq!(&again(&request.profile), &request.profile);

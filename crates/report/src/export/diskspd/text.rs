@@ -315,7 +315,8 @@ mod tests {
         ("max", 42.775, 42.122, 42.775),
     ];
 
-    /// So many times with the published percentiles: between two of them, values in equal steps.
+    /// `count` times with the published percentiles. Between two of them, the values are in equal
+    /// steps.
     fn published(count: u64, column: impl Fn(&(&str, f64, f64, f64)) -> f64) -> Histogram {
         let mut times = Histogram::default();
         let mut done = 0;
@@ -355,7 +356,8 @@ mod tests {
         );
         for (name, read, write, total) in PUBLISHED {
             let row = rows.iter().find(|row| row[0] == name).unwrap();
-            // A bucket's middle is within 0.4 % of every value in it, and a thousandth is rounded.
+            // The middle of a bucket is within 0.4 % of every value in it, and the display is
+            // rounded to thousandths.
             let near = |shown: &str, from: f64, to: f64| {
                 let shown: f64 = shown.parse().unwrap();
                 let (from, to) = (from * 0.996 - 0.0006, to * 1.004 + 0.0006);
@@ -363,8 +365,8 @@ mod tests {
             };
             near(row[1], read, read);
             near(row[2], write, write);
-            // What lies between the published values is not known, so that of the total only its
-            // bounds are: it is between reads and writes, as the published one is.
+            // The values between the published percentiles are unknown, so only bounds of the total
+            // are known. It lies between reads and writes, like the published total.
             near(row[3], read.min(write), read.max(write));
             near(&total.to_string(), read.min(write), read.max(write));
         }
