@@ -1,4 +1,4 @@
-//! Invented trials for the tests: a clean one, which a test changes in one way at a time.
+//! Invented trials for the tests: a clean trial, in which a test makes one change at a time.
 
 use super::{Finding, Judgement, Severity, judge};
 use crate::calibration::{Ceiling, Cost, NullTarget};
@@ -15,7 +15,8 @@ use crate::spec::{
 use crate::trial::{Place, Trial};
 use crate::units::{Bytes, Rate, Span};
 
-/// A trial with its host and target. Clean: 60 s of 4 KiB at 1000 IOPS on a file of 100 GiB.
+/// A trial with its host and target. It is clean: 60 s of I/Os of 4 KiB at 1000 IOPS, on a file of
+/// 100 GiB.
 pub(crate) struct Invented {
     pub(crate) trial: Trial,
     pub(crate) host: Host,
@@ -128,7 +129,7 @@ impl Invented {
         self.trial.counters.as_mut().expect("this trial has counters")
     }
 
-    /// How long the worker waited for a CPU, in few waits.
+    /// Sets the time for which the worker waited for a CPU, in few waits.
     pub(crate) fn set_cpu_wait(&mut self, time: Span) {
         self.worker().cpu_wait = Some(CpuWait { time, runs: 100 });
     }
@@ -138,7 +139,7 @@ impl Invented {
         &mut self.counters().devices[0]
     }
 
-    /// This many I/Os of the same service time; an open loop's response time is the same.
+    /// Sets the service time of this many I/Os. In an open loop the response time is the same.
     pub(crate) fn set_times(&mut self, ios: u64, service_ns: u64) {
         let direction = self.direction as usize;
         let is_open = self.stream().pacing.is_open();
@@ -151,7 +152,7 @@ impl Invented {
             }
         }
         self.worker().cells[0].flows[direction] = flow;
-        // At the device it was the same, and a little faster.
+        // The device counted the same I/Os, with slightly shorter times.
         let Some(device) = self.trial.counters.as_mut().and_then(|c| c.devices.first_mut()) else {
             return;
         };
@@ -160,7 +161,7 @@ impl Invented {
         device.under_way = Some([Span(ios * (service_ns - service_ns / 16)); 2]);
     }
 
-    /// A second of the series for each number of I/Os.
+    /// Sets the series: one second for each number of I/Os.
     pub(crate) fn set_series(&mut self, ios: impl IntoIterator<Item = u64>) {
         let direction = self.direction as usize;
         let seconds = ios.into_iter().enumerate().map(|(second, ios)| {
@@ -193,7 +194,8 @@ impl Invented {
         self.judge().findings.iter().map(|finding| finding.code).collect()
     }
 
-    /// The finding of that code, which occurs once, has that severity and has the required form.
+    /// The finding with this code. Checks that it occurs once, with this severity and in the
+    /// required form.
     #[track_caller]
     pub(crate) fn has(&self, code: &str, severity: Severity) -> Finding {
         let judgement = self.judge();
@@ -218,7 +220,7 @@ impl Invented {
     }
 }
 
-/// The identity of a target, rather than an amount of something.
+/// Whether the finding is about the identity of a target, rather than an amount of something.
 fn is_qualitative(code: &str) -> bool {
     [
         "repeating-payload",

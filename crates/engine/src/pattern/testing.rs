@@ -2,7 +2,7 @@
 
 /// The value that a chi-squared sum with this many degrees of freedom exceeds by chance one time in
 /// a million: the cube of a normal quantile (E. Wilson and M. Hilferty, 1931). Seeds are fixed, so
-/// that a test that passes once passes always.
+/// a test that passes once always passes.
 fn limit(degrees: f64) -> f64 {
     let ninth = 2.0 / (9.0 * degrees);
     degrees * (1.0 - ninth + 4.753 * ninth.sqrt()).powi(3)

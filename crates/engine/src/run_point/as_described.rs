@@ -193,7 +193,8 @@ fn sequential_workers_go_around_from_their_starts() {
     assert_eq!(go(Pattern::SEQUENTIAL, 2)[0], row(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
     assert_eq!(go(Pattern::SEQUENTIAL, 2)[1], row(&[5, 6, 7, 8, 9, 0, 1, 2, 3, 4]));
     assert_eq!(go(sequence(None, apart, false), 3)[2], row(&[6, 7, 8, 9, 0, 1, 2, 3, 4, 5]));
-    // A stride of three blocks reaches 0, 3, 6 and 9, and returns to where its steps reach.
+    // A stride of three blocks reaches 0, 3, 6 and 9. It then starts again at a place that its
+    // steps reach.
     assert_eq!(go(sequence(Some(3 * BLOCK), spread, false), 1)[0], row(&[0, 3, 6, 9]));
     assert_eq!(go(sequence(Some(3 * BLOCK), spread, false), 2)[1], row(&[6, 9, 0, 3]));
     let apart = Starts::Apart(Bytes(4 * BLOCK));
@@ -208,7 +209,7 @@ fn sequential_workers_go_around_from_their_starts() {
     let halves: Vec<u64> =
         overlapping[0].iter().take(7).map(|io| (io.offset - 2 * BLOCK) / (BLOCK / 2)).collect();
     assert_eq!(halves, [0, 1, 2, 3, 4, 0, 1]);
-    // Backward: from the end of each one's part.
+    // Backward: from the end of each worker's part.
     assert_eq!(go(sequence(None, spread, true), 1)[0], row(&[9, 8, 7, 6, 5, 4, 3, 2, 1, 0]));
     assert_eq!(go(sequence(None, spread, true), 2)[0], row(&[4, 3, 2, 1, 0, 9, 8, 7, 6, 5]));
     assert_eq!(go(sequence(Some(3 * BLOCK), spread, true), 1)[0], row(&[9, 6, 3, 0]));
@@ -267,7 +268,7 @@ fn zones_are_their_workers_alone_and_leave_nothing_out() {
             let offsets: std::collections::BTreeSet<u64> = ios.iter().map(|io| io.offset).collect();
             seen.extend(offsets);
         }
-        // In the order of the workers, so that no worker was in another one's zone.
+        // The offsets are in the order of the workers, so no worker was in another one's zone.
         assert!(seen.iter().copied().eq((2..1004).map(|block| block * BLOCK)));
     }
 }
@@ -295,7 +296,7 @@ fn drawn_targets_get_their_shares_whatever_the_pattern() {
         let product = |pair: usize| all / 2.0 * WEIGHTS[pair / 4] * WEIGHTS[pair % 4] / 1e4;
         let (pairs, expected) = grouped(&pairs, &std::array::from_fn::<f64, 16, _>(product));
         assert_chi_squared(&pairs, &expected);
-        // In each target the pattern is what it is in one alone.
+        // In each target the pattern is the same as with one target.
         if pattern == Pattern::SEQUENTIAL {
             let first: Vec<u64> =
                 ios.iter().filter(|io| io.target == 1).map(|io| io.offset / BLOCK).collect();
@@ -384,7 +385,7 @@ fn parts_get_their_shares_and_each_is_what_it_would_be_alone() {
     let reads = of(8).filter(|io| io.direction == Direction::Read).count() as u64;
     let both = [reads, counts[0] - reads];
     assert_chi_squared(&both, &[0.7, 0.3].map(|share| share * counts[0] as f64));
-    // A sequential part goes on where it ended, even if other I/Os came between.
+    // A sequential part continues where it ended, even if other I/Os came between.
     for target in 0..2 {
         let places = |size: u64| {
             of(size).filter(move |io| io.target == target).map(move |io| io.offset / (size * KIB))
@@ -487,8 +488,8 @@ fn the_slope_of_zipf_is_theta_within_a_percent() {
     for theta in [0.6, 0.9, 1.0, 1.1, 1.5] {
         let pattern = random(zipf(theta, Order::Clustered));
         let counts = counts(&stream(pattern, 100_000), 100_000, 2_000_000);
-        // Least squares over the logarithms, each rank weighted by its count, which is what the
-        // variance of its logarithm is the reciprocal of.
+        // Least squares over the logarithms. Each rank is weighted by its count, which is the
+        // reciprocal of the variance of its logarithm.
         let often = counts.iter().enumerate().filter(|(_, n)| **n >= 100);
         let points: Vec<(f64, f64, f64)> =
             often.map(|(rank, &n)| ((rank as f64 + 1.0).ln(), (n as f64).ln(), n as f64)).collect();
@@ -687,7 +688,7 @@ fn any_pattern() -> impl Strategy<Value = Pattern> {
 }
 
 prop_compose! {
-    /// A stream of any pattern over regions that need not be a multiple of anything.
+    /// A stream of any pattern. The lengths of its regions need not be multiples of anything.
     fn any_stream()(
         pattern in any_pattern(),
         sizes in prop::collection::vec((1..40_000_u64, 0.1..10.0), 1..4),
@@ -781,7 +782,7 @@ impl RealBackend for Spy<Sync> {
     }
 
     fn waits(&self) -> Waits {
-        // Asked at the end of the run.
+        // The run asks for the waits once, at its end.
         let seen = self.seen.clone();
         SEEN.lock().expect("no worker panics").push(seen);
         self.backend.waits()
@@ -796,8 +797,8 @@ impl Observer for Nobody {
     fn progress(&mut self, _progress: &Progress) {}
 }
 
-/// The I/Os that each worker of the stream gave to a file in a tenth of a second, in no order of
-/// workers.
+/// The I/Os that each worker of the stream gave to a file in a tenth of a second. The workers are
+/// in no order.
 fn issued_to_a_file(stream: &Stream) -> Vec<Vec<Io>> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("target");
