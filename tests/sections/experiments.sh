@@ -23,8 +23,8 @@ experiment() { # NAME ARGUMENTS
   LIMIT=${patience:-300} run_fathom "$@" --yes --out "$result"
 }
 # A value of the finding, by a jq expression; null if there is none.
-found() { tail -n 1 "$result" | jq -r "select(.line == \"conclusion\") | .found | $1" 2>/dev/null; }
-concludes() { tail -n 1 "$result" | jq -r '.sentences[]' | grep -qE -- "$1"; }
+found() { tail -n 2 "$result" | jq -r "select(.line == \"conclusion\") | .found | $1" 2>/dev/null; }
+concludes() { tail -n 2 "$result" | jq -r 'select(.line == "conclusion") | .sentences[]' | grep -qE -- "$1"; }
 
 # With one I/O in flight, each late wake-up costs IOPS. So the search begins at four.
 peak=(-d 2s --warm-up 1s --official 5s)

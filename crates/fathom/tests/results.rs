@@ -10,6 +10,7 @@ use std::process::Stdio;
 use common::{Mount, Place, assert_has, code, fathom_in, names, read, stderr, stdout};
 use fathom_core::measure::Upkeep;
 use fathom_report::document::{Ended, Verdict};
+use serde_json::Value;
 
 const SHORT: [&str; 4] = ["--duration", "200ms", "--warm-up", "0"];
 
@@ -270,6 +271,78 @@ fn two_results_of_one_second_have_names_of_their_own_and_none_is_overwritten() {
 }
 
 #[test]
+fn the_summary_is_the_last_line_and_can_be_printed() {
+    let place = Place::new();
+    let run = ["run", "sim:queue", "-d", "1s", "--seed", "1", "--out", "r.jsonl", "--json"];
+    let json = stdout(&place.run(&run));
+    let last: Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+    assert_eq!(last["line"], "summary");
+    assert_eq!((&last["verdict"], &last["doubts"]), (&"sound".into(), &Value::Array(Vec::new())));
+    // 32 in flight, and 400 us for each.
+    assert_eq!(last["figures"]["iops"]["value"], 80_000.0);
+    assert_eq!(last["figures"]["mean_ns"]["value"], 400_000.0);
+    let printed = stdout(&place.run(&["report", "r.jsonl", "--summary"]));
+    let mut printed: Value = serde_json::from_str(&printed).unwrap();
+    printed["line"] = "summary".into();
+    assert_eq!(printed, last);
+    // Of a quick portrait no step is the result.
+    place.run(&["quick", "sim:queue", "-d", "200ms", "--out", "q.jsonl"]);
+    let printed = stdout(&place.run(&["report", "q.jsonl", "--summary"]));
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(
+        (&printed["figures"], printed["results"].as_array().unwrap().len()),
+        (&Value::Null, 6)
+    );
+}
+
+#[test]
+fn a_report_goes_to_stdout_alone() {
+    let place = Place::new();
+    let run = ["run", "sim:queue", "-d", "1s", "--seed", "1", "--out", "r.jsonl", "--csv", "-"];
+    let output = place.run(&run);
+    let table = stdout(&output);
+    assert!(table.starts_with("trial,"), "{table}");
+    assert_has(&stderr(&output), &["Sound: 1 trial", "80,000 IOPS"]);
+    assert_eq!(stdout(&place.run(&["report", "r.jsonl", "--csv", "/dev/stdout"])), table);
+    let page = stdout(&place.run(&["report", "r.jsonl", "--html", "-", "--csv", "r.csv"]));
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+    let markdown = stdout(&place.run(&["report", "r.jsonl", "--markdown", "-"]));
+    assert!(markdown.starts_with("# Storage run"), "{markdown}");
+    assert_eq!(code(&place.run(&["report", "r.jsonl", "--html", "-", "--csv", "-"])), 2);
+    let both = ["run", "sim:queue", "-d", "1s", "--json", "--csv", "-"];
+    assert_eq!(code(&place.run(&both)), 2);
+}
+
+#[test]
+fn a_threshold_decides_about_the_exit_code() {
+    let place = Place::new();
+    let run = |condition: &str, out: &str| {
+        let output =
+            place.run(&["run", "sim:queue", "-d", "1s", "--out", out, "--fail-if", condition]);
+        (code(&output), stderr(&output))
+    };
+    assert_eq!(run("p99>1ms", "a.jsonl").0, 0);
+    let (code_of, said) = run("p99>300us", "b.jsonl");
+    assert_eq!(code_of, 6, "{said}");
+    assert_has(&said, &["error: --fail-if 'p99>300us': p99 is 400 us", "random read 4 KiB"]);
+    assert_eq!(run("iops<90k", "c.jsonl").0, 6);
+    assert_eq!(run("bandwidth<300MB/s", "d.jsonl").0, 0);
+    assert_eq!(run("suspect", "e.jsonl").0, 0);
+    // Too few samples for it: nothing shows that it holds.
+    assert_has(&run("p99.999>1s", "f.jsonl").1, &["p99.999 is unknown"]);
+    assert_has(&run("p99>2", "g.jsonl").1, &["'2' has no unit: write 2ms or 2s"]);
+    let report = ["report", "a.jsonl", "--fail-if", "mean<1ms", "--fail-if", "max>1s"];
+    let output = place.run(&report);
+    assert_eq!(code(&output), 6);
+    assert_has(&stderr(&output), &["'mean<1ms': the mean response time is 400 us"]);
+    // A sweep fails where one of its points does, and a peak by what it chose.
+    let sweep = ["sweep", "sim:queue", "--axis", "queue-depth=1,32", "-d", "300ms", "--yes"];
+    let output = place.run(&[&sweep[..], &["--fail-if", "iops<20k"]].concat());
+    assert_eq!(code(&output), 6, "{}", stderr(&output));
+    assert_has(&stderr(&output), &["IOPS are 10,000 with queue-depth 1"]);
+}
+
+#[test]
 fn report_shows_again_what_run_showed() {
     let place = Place::new();
     let shown = stdout(&place.run(&["run", "sim:queue", "-d", "1s", "--out", "r.jsonl"]));
@@ -482,7 +555,7 @@ fn what_a_probe_told_is_held_against_every_step_and_kept_with_the_target() {
         assert_eq!(code(&output), 0, "{}", stderr(&output));
         assert_has(&stdout(&output), &["probe    whether it compresses", told]);
         let result = std::fs::read_to_string(place.join(&out)).unwrap();
-        assert_eq!(result.matches("\"data-reduction\"").count(), findings);
+        assert_eq!(result.matches("\"code\":\"data-reduction\"").count(), findings);
         assert_eq!(result.matches("\"reduction\":{\"passes\":6").count(), 1);
     }
     // Figures of zeros on a device that skips zeros mean nothing, in a search as well.

@@ -114,8 +114,10 @@ fn killed_and_resumed(name: &str, words: &[&str], every: usize) -> Document {
     let ends = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
     let mut lengths: Vec<usize> = ends.flat_map(|at| [at, at + 1, at + 2]).collect();
     lengths.extend((header + 1..whole.len()).step_by(whole.len() / 17));
-    // Every length except the end of the conclusion, after which nothing is left to do.
-    lengths.retain(|&length| header < length && length < whole.len() - 1);
+    // Every length up to the end of the conclusion, after which nothing is left to do: the summary
+    // follows from the lines before it.
+    let concluded = whole[..whole.len() - 1].iter().rposition(|&byte| byte == b'\n').unwrap();
+    lengths.retain(|&length| header < length && length < concluded);
     for (number, length) in lengths.into_iter().step_by(every).enumerate() {
         let mut left = whole[..length].to_vec();
         if number % 3 == 0 {

@@ -13,4 +13,6 @@ pub mod image;
 pub mod markdown;
 pub mod page;
 pub mod results;
+pub mod summary;
 pub mod terminal;
+pub mod thresholds;

@@ -270,7 +270,7 @@ pub fn pooled(trials: &[&Trial], quantiles: &[Quantile]) -> Summary {
 }
 
 /// The mean and the largest response time of several trials together.
-fn mean_and_max(trials: &[&Trial]) -> Option<(f64, u64)> {
+pub fn mean_and_max(trials: &[&Trial]) -> Option<(f64, u64)> {
     let mut flow = Flow::new(trials.iter().any(|trial| trial.is_open()));
     trials.iter().for_each(|trial| flow.merge(&trial.total(None)));
     let times = flow.response_time();

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_report::export::diskspd;
 use fathom_report::page::{self, Level};
+use fathom_report::summary::summary;
 use fathom_report::terminal::{self, Style};
 use fathom_report::{csv, document, html, markdown};
 
@@ -106,6 +107,14 @@ fn documents_become_markdown() {
     for (name, document) in chosen(["quick", "void", "map", "restless", "streams"]) {
         let text = markdown::document(&document, Level::usual(&document));
         check(&data().join(format!("{name}.md")), text.as_bytes());
+    }
+}
+
+#[test]
+fn documents_have_a_summary() {
+    for (name, document) in chosen(["quick", "streams", "peak", "void", "empty", "cube"]) {
+        let text = serde_json::to_string_pretty(&summary(&document)).unwrap() + "\n";
+        check(&data().join(format!("{name}-summary.json")), text.as_bytes());
     }
 }
 

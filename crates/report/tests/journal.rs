@@ -6,6 +6,7 @@ mod samples;
 use fathom_core::measure::{Direction, Histogram};
 use fathom_report::document::{self, Document, Line, ReadError, Trial};
 use fathom_report::page::Level;
+use fathom_report::summary::summary;
 use fathom_report::terminal::{self, Style};
 use fathom_report::{csv, html};
 
@@ -129,6 +130,20 @@ fn damage_is_named_by_line_and_column() {
     let twice = format!("{text}{text}");
     let error = document::read(twice.as_bytes()).unwrap_err();
     assert!(matches!(error, ReadError::Damaged { line: 6, column: None, .. }), "{error}");
+}
+
+#[test]
+fn a_summary_comes_last_and_changes_nothing() {
+    let document = small();
+    let lines = samples::bytes(&document);
+    let summary = Line::Summary(Box::new(summary(&document))).to_json() + "\n";
+    let with = [lines.as_slice(), summary.as_bytes()].concat();
+    assert!(document::read(&with).unwrap() == document::read(&lines).unwrap());
+    // A result that was killed before its conclusion has none; one that says so is not refused.
+    let torn = &with[..with.len() - 20];
+    assert!(document::read(torn).unwrap().torn);
+    let twice = [with.as_slice(), br#"{"line":"trial"}"#, b"\n"].concat();
+    assert!(matches!(document::read(&twice), Err(ReadError::Damaged { .. })));
 }
 
 /// Runs every renderer, so that none relies on checks that the reader does not make.

@@ -11,11 +11,13 @@ use clap::{
     ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
 };
 use fathom_core::{Bytes, Quantile, Span, printable};
+use fathom_report::thresholds::Threshold;
 
 use super::axes::{self, AxisArg};
 use super::options::{AccessArgs, Consent, Reports, Request, Results, StartArgs, Typed};
 use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
+use super::thresholds::threshold;
 use super::values::{self, Backend, Passes};
 use crate::error::exit;
 use crate::output;
@@ -647,6 +649,9 @@ pub struct Report {
     /// Write the report as Markdown, for issues and wikis; without FILE, show it as Markdown
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub markdown: Option<Option<PathBuf>>,
+    /// Print the summary as JSON: the answer, the verdict, and the figures of each result
+    #[arg(long, conflicts_with_all = ["html", "markdown", "csv", "csv_series", "cells", "svg", "png", "details", "width"])]
+    pub summary: bool,
     /// Write the figures of every trial as CSV instead of showing the report
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -669,6 +674,10 @@ pub struct Report {
     /// Show every trial of an experiment in full
     #[arg(long)]
     pub details: bool,
+    /// End with exit code 6 if this holds for a result: 'p99>2ms', 'mean>1ms', 'max>1s', 'iops<50k',
+    /// 'bandwidth<1GB/s', suspect or void; several are possible
+    #[arg(long, value_name = "CONDITION", value_parser = threshold)]
+    pub fail_if: Vec<Threshold>,
     /// The columns of the report in the terminal [default: the width of the terminal]
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true,
           value_parser = clap::value_parser!(u16).range(80..=1000))]

@@ -9,4 +9,5 @@ pub mod parts;
 pub mod patterns;
 pub mod rates;
 pub mod searches;
+mod thresholds;
 pub mod values;

@@ -8,10 +8,12 @@ use fathom_core::spec::{
     self, Hint, IoPriority, Limit, Pattern, Rests, SubmissionThread, SyncMode, Workers,
 };
 use fathom_core::{Bytes, Rate, Span, typed_path};
+use fathom_report::thresholds::Threshold;
 
 use super::parts::{self, PartArg};
 use super::patterns;
 use super::rates::{self, Offered};
+use super::thresholds::threshold;
 use super::values::{self, Backend, Cpus, Depth, Sizes, Weights};
 
 /// What is to be measured, on what.
@@ -405,6 +407,10 @@ pub struct Results {
     /// Print the document (JSON Lines) to stdout and everything else to stderr
     #[arg(long)]
     pub json: bool,
+    /// End with exit code 6 if this holds for a result: 'p99>2ms', 'mean>1ms', 'max>1s', 'iops<50k',
+    /// 'bandwidth<1GB/s', suspect or void; several are possible
+    #[arg(long, value_name = "CONDITION", value_parser = threshold)]
+    pub fail_if: Vec<Threshold>,
 }
 
 /// What options are that nobody typed: each default stands at its option alone.

@@ -393,15 +393,25 @@ pub fn objective(text: &str) -> Result<Objective, String> {
     let Some((percentile, bound)) = split else {
         return Err(format!("there is no <= in it: {usage}"));
     };
-    let bound: Span = bound.parse().map_err(|why| format!("{why}"))?;
+    let bound = time_limit(bound)?;
     if bound == Span(0) {
         return Err(format!("nothing takes no time: {usage}"));
     }
     Ok(Objective { quantile: percentile_of(percentile)?, bound })
 }
 
+/// Reads a time with its unit. A bare number means seconds elsewhere, and milliseconds to most people
+/// who type a limit of response times.
+pub fn time_limit(text: &str) -> Result<Span, String> {
+    let text = text.trim();
+    if text.parse::<f64>().is_ok() {
+        return Err(format!("'{text}' has no unit: write {text}ms or {text}s"));
+    }
+    text.parse().map_err(|why| format!("{why}"))
+}
+
 /// Reads `p99.9`: from p50 to p99.999.
-fn percentile_of(text: &str) -> Result<Quantile, String> {
+pub fn percentile_of(text: &str) -> Result<Quantile, String> {
     let text = text.trim();
     if ["mean", "avg", "average"].contains(&text.to_ascii_lowercase().as_str()) {
         return Err("a mean hides what people wait for: name a percentile such as p99".to_owned());
@@ -658,6 +668,7 @@ mod tests {
             assert!(objective(text).is_err(), "{text}");
         }
         assert!(objective("mean<=2ms").unwrap_err().contains("a mean hides"));
+        assert!(objective("p99<=2").unwrap_err().contains("'2' has no unit: write 2ms or 2s"));
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
         output::say_text(fathom_engine::sim::help().trim_end())?;
         return Ok(exit::MEASURED);
     }
-    if args.results.json {
+    if args.results.take_stdout() {
         output::leave_stdout_to_the_document();
     }
     experiment::perform(prepare(args, None)?, &args.start, &args.results)

@@ -6,11 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_core::typed_path;
-use fathom_report::document::Document;
+use fathom_report::document::{Document, Ended, Line, Verdict};
 use fathom_report::page::Level;
+use fathom_report::summary::summary;
 use fathom_report::terminal;
+use fathom_report::thresholds::{self, Threshold};
 
 use super::read_result;
+use super::written::is_stdout;
 use crate::cli::options::{Reports, Results};
 use crate::error::Error;
 use crate::hanging::{Role, patiently};
@@ -29,6 +32,7 @@ pub fn style() -> terminal::Style {
 pub struct Outputs {
     written: Reports,
     trace: Option<TraceFile>,
+    fail_if: Vec<Threshold>,
 }
 
 /// Refuses results that cannot be written, long before there are any.
@@ -60,6 +64,13 @@ impl Outputs {
         html_beside: bool,
     ) -> Result<(Self, Journal), Error> {
         let beside = typed.out.as_deref().filter(|_| html_beside).map(html_name);
+        if typed.json && typed.written.paths().any(is_stdout) {
+            return Err(Error::option(
+                "--json",
+                "it and a report would both go to stdout",
+                "give the report a file of its own",
+            ));
+        }
         let html = typed.written.html.clone().or(beside);
         let written = Reports { html, ..typed.written.clone() };
         let others = typed.out.iter().chain(&typed.trace).map(PathBuf::as_path);
@@ -76,7 +87,7 @@ impl Outputs {
             .map_or(Ok(()), free)
             .and_then(|()| typed.trace.as_deref().map(TraceFile::create).transpose());
         match trace {
-            Ok(trace) => Ok((Self { written, trace }, journal)),
+            Ok(trace) => Ok((Self { written, trace, fail_if: typed.fail_if.clone() }, journal)),
             Err(taken) => {
                 journal.discard();
                 Err(taken)
@@ -103,7 +114,13 @@ impl Outputs {
             Ok(None)
         };
         let written = typed.written.each_as(free).unwrap_or_default();
-        Self { written, trace: None }
+        Self { written, trace: None, fail_if: Vec::new() }
+    }
+
+    /// The same, which fails under these conditions.
+    #[must_use]
+    pub fn failing_if(self, fail_if: Vec<Threshold>) -> Self {
+        Self { fail_if, ..self }
     }
 
     /// The options that request the reports, as they are typed, each with a space before it.
@@ -138,6 +155,8 @@ impl Outputs {
     ///
     /// As [`Self::finish`].
     pub fn write(&self, journal: &mut Journal, document: &Document) -> Result<(), Error> {
+        let summary = Line::Summary(Box::new(summary(document))).to_json();
+        journal.append_result(&|out| out.write_all(summary.as_bytes()));
         let result = format!("result  {}", journal.path().display());
         let said = match journal.is_saved() {
             true => output::say("").and_then(|()| output::say(&result)),
@@ -145,8 +164,23 @@ impl Outputs {
         };
         let reports = self.written.write(document, Level::usual(document));
         let trace = self.trace.as_ref().map_or(Ok(()), |trace| output::say(&trace.close()?));
-        journal.outcome().and(said).and(reports).and(trace)
+        journal.outcome().and(said).and(reports).and(trace).and(holds(document, &self.fail_if))
     }
+}
+
+/// Whether a result that is not void stays within all thresholds.
+///
+/// # Errors
+///
+/// When it has crossed one. A result that is void, or that was not finished, has an exit code of its
+/// own.
+pub fn holds(document: &Document, fail_if: &[Threshold]) -> Result<(), Error> {
+    let finished = document.conclusion.as_ref().is_some_and(|end| end.ended == Ended::Completed);
+    if !finished || document.verdict() == Some(Verdict::Void) {
+        return Ok(());
+    }
+    let crossed = thresholds::crossed(document, fail_if);
+    if crossed.is_empty() { Ok(()) } else { Err(Error::Failed(crossed)) }
 }
 
 /// Says the answer.
@@ -205,6 +239,9 @@ pub fn distinct<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Err
 ///
 /// When it exists, or its folder does not.
 pub fn free(path: &Path) -> Result<(), Error> {
+    if is_stdout(path) {
+        return Ok(());
+    }
     match patiently(path, Role::Output, || path.symlink_metadata()) {
         Ok(_) => Err(Error::write(
             path,

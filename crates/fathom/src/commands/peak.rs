@@ -43,7 +43,7 @@ const LOAD: f64 = 1e7;
 ///
 /// When the command line, a target or the result file does not allow it.
 pub fn perform(args: &Args) -> Result<u8, Error> {
-    if args.results.json {
+    if args.results.take_stdout() {
         output::leave_stdout_to_the_document();
     }
     experiment::perform(prepare(args, None)?, &args.start, &args.results)

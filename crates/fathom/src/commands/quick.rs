@@ -34,7 +34,7 @@ use crate::{output, signals};
 ///
 /// When the command line, the place or the result file does not allow it.
 pub fn perform(args: &Quick) -> Result<u8, Error> {
-    if args.results.json {
+    if args.results.take_stdout() {
         output::leave_stdout_to_the_document();
     }
     let host = this_machine::this_host();

@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use fathom_report::chart::{self, Chart};
-use fathom_report::document::Document;
+use fathom_report::document::{Document, Verdict};
 use fathom_report::page::Level;
+use fathom_report::summary::summary;
 use fathom_report::{csv, figures, image, markdown, terminal};
 
+use super::written::{is_stdout, put};
 use super::{outputs, read_result};
 use crate::cli::args::Report;
 use crate::cli::options::Reports;
 use crate::error::{Error, exit};
-use crate::{journal, output};
+use crate::output;
 
 /// Shows or writes it.
 ///
@@ -30,19 +32,26 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
     let files: Vec<&Path> = written.paths().chain(others).collect();
     let writes = !files.is_empty();
     check(args, writes)?;
+    if files.iter().any(|path| is_stdout(path)) {
+        output::leave_stdout_to_the_document();
+    }
     outputs::distinct(files)?;
     let document = read_result::read(&args.result)?;
+    if args.summary {
+        let json = serde_json::to_string_pretty(&summary(&document));
+        let json = json.expect("these types have string keys and no failing parts");
+        output::say_text(&json)?;
+        return judged(args, &document);
+    }
     let images = images(args, &document)?;
     let cells = cells(args, &document)?;
     let level = if args.details { Level::Full } else { Level::usual(&document) };
     written.write(&document, level)?;
     if let Some((path, table)) = cells {
-        journal::write_new(path, table)?;
-        output::say(&format!("cells   {}", path.display()))?;
+        put(path, "cells", table)?;
     }
     for (path, image) in images {
-        journal::write_new(&path, image)?;
-        output::say(&format!("image   {}", path.display()))?;
+        put(&path, "image", image)?;
     }
     if markdown.is_some_and(Option::is_none) {
         output::say_text(markdown::document(&document, level).trim_end_matches('\n'))?;
@@ -56,7 +65,16 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
         output::say("")?;
         outputs::say_answer(&document, &style)?;
     }
-    Ok(exit::MEASURED)
+    judged(args, &document)
+}
+
+/// The exit code: with thresholds that of the command which measured.
+fn judged(args: &Report, document: &Document) -> Result<u8, Error> {
+    if args.fail_if.is_empty() {
+        return Ok(exit::MEASURED);
+    }
+    outputs::holds(document, &args.fail_if)?;
+    Ok(if document.verdict() == Some(Verdict::Void) { exit::VOID } else { exit::MEASURED })
 }
 
 /// Refuses options without an effect.

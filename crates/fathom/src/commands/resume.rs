@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::experiment::{self, Prepared};
 use super::outputs::Outputs;
 use super::read_result;
+use super::written::is_stdout;
 use super::{map, peak, study, sustain, sweep};
 use crate::cli::args::{Args, Command, Resume};
 use crate::cli::options::{Consent, Results};
@@ -42,7 +43,11 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
     let refuse = |problem: String, remedy: &str| Error::file(&args.result, problem, remedy);
     // A user who types names means the current folder, and not one from a file.
     let consent = named_here(&args.consent)?;
-    let outputs = Outputs::resumed(&results(args)?);
+    let results = results(args)?;
+    if results.take_stdout() {
+        output::leave_stdout_to_the_document();
+    }
+    let outputs = Outputs::resumed(&results);
     let found = patiently(&args.result, Role::Input, || args.result.canonicalize());
     let path = found.map_err(|cause| {
         refuse(format!("it cannot be found ({})", plain(&cause)), "name a result file")
@@ -84,16 +89,9 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
             ),
         ));
     }
-    if recorded.has_outputs && args.written.paths().next().is_none() {
-        output::note(&format!("no report is written where its command line says: `{again}` does"));
-    }
-    if let Some(trace) = &recorded.results.trace {
-        output::note(&format!(
-            "the trials from here on are in no trace: {} has those before",
-            trace.display()
-        ));
-    }
+    recorded.say_what_ends(args, &again);
     known_again(&prepared, &consent)?;
+    let outputs = outputs.failing_if(recorded.results.fail_if);
     let refuse_trial = |number: usize, problem: String| match journal::saved_from(&path) {
         Some(before) if number == 1 => refuse(
             format!("it lacks the trials before it was begun: {problem}"),
@@ -175,6 +173,9 @@ fn named_here(typed: &Consent) -> Result<Consent, Error> {
 /// data written anywhere.
 fn results(args: &Resume) -> Result<Results, Error> {
     let absolute = |path: &Path| {
+        if is_stdout(path) {
+            return Ok(Some(path.to_owned()));
+        }
         std::path::absolute(path).map(Some).map_err(|cause| {
             let problem = format!("it cannot be found ({})", plain(&cause));
             Error::file(path, problem, "name another place")
@@ -191,12 +192,28 @@ struct Recorded {
 }
 
 impl Recorded {
+    /// Says which of the outputs on the file's command line this command does not write.
+    fn say_what_ends(&self, args: &Resume, again: &str) {
+        if self.has_outputs && args.written.paths().next().is_none() {
+            output::note(&format!(
+                "no report is written where its command line says: `{again}` does"
+            ));
+        }
+        if let Some(trace) = &self.results.trace {
+            output::note(&format!(
+                "the trials from here on are in no trace: {} has those before",
+                trace.display()
+            ));
+        }
+    }
+
     /// The command line to type. The file's names begin in its own folder, and the user who types
     /// this may be in another one.
     fn again(&self, args: &Resume) -> String {
         let result = typed_path(&args.result.display().to_string());
         let absolute = |path: &Path| {
-            Ok::<_, Infallible>(Some(std::path::absolute(path).unwrap_or(path.to_owned())))
+            let absolute = std::path::absolute(path).ok().filter(|_| !is_stdout(path));
+            Ok::<_, Infallible>(Some(absolute.unwrap_or(path.to_owned())))
         };
         let written = self.results.written.each_as(absolute).unwrap_or_default();
         // If a name leads nowhere, it is shown unchanged.

@@ -40,7 +40,7 @@ const ENOUGH: f64 = 0.95;
 ///
 /// When the command line, a combination, a target or the result file does not allow it.
 pub fn perform(args: &Args) -> Result<u8, Error> {
-    if args.results.json {
+    if args.results.take_stdout() {
         output::leave_stdout_to_the_document();
     }
     experiment::perform(prepare(args, None)?, &args.start, &args.results)

@@ -7,7 +7,7 @@ use fathom_report::document::Document;
 use fathom_report::page::Level;
 use fathom_report::{csv, html, markdown};
 
-use crate::cli::options::Reports;
+use crate::cli::options::{Reports, Results};
 use crate::error::Error;
 use crate::{journal, output};
 
@@ -46,6 +46,31 @@ const KINDS: [ReportKind; 4] = [
         write: |document, _| csv::series::document(document),
     },
 ];
+
+/// Whether a name stands for stdout: `-`, or the device that leads there.
+pub fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-") || path == Path::new("/dev/stdout")
+}
+
+/// Writes a file that does not exist yet and says its name after the label; or prints to stdout.
+///
+/// # Errors
+///
+/// When the file exists, or the bytes have no room.
+pub fn put(path: &Path, label: &str, bytes: impl AsRef<[u8]>) -> Result<(), Error> {
+    if is_stdout(path) {
+        return output::print(bytes.as_ref());
+    }
+    journal::write_new(path, bytes)?;
+    output::say(&format!("{label:<7} {}", path.display()))
+}
+
+impl Results {
+    /// Whether stdout is for a document alone, so that all else goes to stderr.
+    pub fn take_stdout(&self) -> bool {
+        self.json || self.written.paths().any(is_stdout)
+    }
+}
 
 impl Reports {
     fn each(&self) -> impl Iterator<Item = (&'static ReportKind, &Path)> {
@@ -91,8 +116,7 @@ impl Reports {
     /// When one of them cannot be written.
     pub fn write(&self, document: &Document, level: Level) -> Result<(), Error> {
         let write = |(kind, path): (&ReportKind, &Path)| {
-            journal::write_new(path, (kind.write)(document, level))?;
-            output::say(&format!("{:<7} {}", kind.label, path.display()))
+            put(path, kind.label, (kind.write)(document, level))
         };
         let all: Vec<Result<(), Error>> = self.each().map(write).collect();
         all.into_iter().collect()

@@ -809,7 +809,7 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that need the built program, and are tested in `tests/`.
-const END_TO_END: [&str; 16] = [
+const END_TO_END: [&str; 17] = [
     "workload",
     "set",
     "out",
@@ -819,6 +819,7 @@ const END_TO_END: [&str; 16] = [
     "csv-series",
     "trace",
     "json",
+    "fail-if",
     "help",
     "version",
     "remove-leftovers",

@@ -143,7 +143,7 @@ struct SustainWords {
 
 /// Options that are only valid on the command line: consent, how it begins, and the destinations of
 /// results.
-const NEVER_IN_A_FILE: [&str; 12] = [
+const NEVER_IN_A_FILE: [&str; 13] = [
     "overwrite",
     "destroy",
     "destroy-in-use",
@@ -156,6 +156,7 @@ const NEVER_IN_A_FILE: [&str; 12] = [
     "csv-series",
     "trace",
     "json",
+    "fail-if",
 ];
 
 /// A table of a workload file whose keys are the options of an experiment. The table of a sweep has

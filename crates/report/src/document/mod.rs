@@ -15,6 +15,7 @@ mod point;
 mod read;
 mod record;
 mod rows;
+mod summary;
 mod version1;
 mod write;
 
@@ -51,6 +52,7 @@ pub use measure::{
 };
 pub use read::{ReadError, START, read, read_from};
 pub use rows::{FlowRow, IntervalRow};
+pub use summary::{ResultSummary, SUMMARY_VERSION, SummaryFigures, SummaryResult};
 pub use write::write_trial;
 
 /// What the first line of every result file says it is.
@@ -72,8 +74,10 @@ pub enum Line {
     Header(Box<Header>),
     /// One for each trial, written when it ended.
     Trial(Box<Trial>),
-    /// The last line; absent when the run was killed.
+    /// The line after the last trial; absent when the run was killed.
     Conclusion(Conclusion),
+    /// The last line: what the others come to, for programs.
+    Summary(Box<ResultSummary>),
 }
 
 /// What was to be done, by what, with what, on what.

@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 
 use super::rows::ROW_MAX;
 use super::{
-    Conclusion, Cpu, Distribution, Document, FORMAT, FORMAT_VERSION, Flow, Header, Point, Target,
-    Trial, Worker,
+    Conclusion, Cpu, Distribution, Document, FORMAT, FORMAT_VERSION, Flow, Header, Point,
+    ResultSummary, Target, Trial, Worker,
 };
 
 /// Why a file cannot be read as a result.
@@ -102,6 +102,9 @@ pub const START: &[u8] = br#"{"line":"header","format":"fathom-result""#;
 /// The most of a line that is read at once. Only a trial's line is ever longer, and it is parsed as
 /// it comes, so that a result of many megabytes is not in memory twice.
 const WHOLE: usize = 8 << 20;
+
+/// The name of the last line.
+const SUMMARY: &str = "summary";
 
 /// How a trial's line starts.
 const TRIAL: &[u8] = br#"{"line":"trial","#;
@@ -323,16 +326,18 @@ fn keep_trial(trial: Trial, document: &mut Document) -> Result<(), LineError> {
 }
 
 fn read_line(line: &[u8], document: &mut Document) -> Result<(), LineError> {
-    if document.conclusion.is_some() {
+    let tag: Tag = parse(line)?;
+    if document.conclusion.is_some() && tag.line != SUMMARY {
         return Err((None, "it comes after the conclusion".to_owned()));
     }
-    let tag: Tag = parse(line)?;
     match tag.line.as_str() {
         "trial" => keep_trial(parse::<Trial>(line)?, document),
         "conclusion" => {
             document.conclusion = Some(parse::<Conclusion>(line)?);
             Ok(())
         }
+        // It follows from the lines before, and is not relied on.
+        SUMMARY => parse::<ResultSummary>(line).map(drop),
         "header" => Err((None, "it is a second header".to_owned())),
         other => Err((None, format!("there is no line called '{other}'"))),
     }

@@ -1,0 +1,65 @@
+//! The conditions of `--fail-if`.
+
+use fathom_core::verdict::Verdict;
+use fathom_report::thresholds::{Condition, Metric, Threshold};
+
+use super::rates::{rated_bandwidth, rated_iops};
+use super::values::{percentile_of, time_limit};
+
+/// Reads a condition under which a result fails: `p99>2ms`, `iops<50k`, `bandwidth<1GB/s`, `suspect`.
+pub fn threshold(text: &str) -> Result<Threshold, String> {
+    let usage =
+        "write 'p99>2ms', 'mean>1ms', 'max>1s', 'iops<50k', 'bandwidth<1GB/s', suspect or void";
+    let typed = text.trim().to_owned();
+    let verdict = match typed.as_str() {
+        "suspect" => Some(Verdict::Suspect),
+        "void" => Some(Verdict::Void),
+        _ => None,
+    };
+    if let Some(verdict) = verdict {
+        return Ok(Threshold { typed, condition: Condition::Verdict(verdict) });
+    }
+    let Some((name, bound)) = typed.split_once(['<', '>']) else {
+        return Err(format!("'{typed}' compares nothing: {usage}"));
+    };
+    let bound = bound.strip_prefix('=').unwrap_or(bound).trim();
+    let (metric, bound) = match name.trim().to_ascii_lowercase().as_str() {
+        "iops" => (Metric::Iops, rated_iops(bound)?.0),
+        "bandwidth" | "bw" => (Metric::Bandwidth, rated_bandwidth(bound)?.0 as f64),
+        "mean" => (Metric::Mean, time_limit(bound)?.0 as f64),
+        "max" => (Metric::Max, time_limit(bound)?.0 as f64),
+        other => match percentile_of(other) {
+            Ok(quantile) => (Metric::Quantile(quantile), time_limit(bound)?.0 as f64),
+            Err(why) => return Err(format!("{why}: {usage}")),
+        },
+    };
+    let condition = match typed.contains('>') {
+        true => Condition::Above(metric, bound),
+        false => Condition::Below(metric, bound),
+    };
+    Ok(Threshold { typed, condition })
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_core::Quantile;
+
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_a_figure_and_a_bound_or_a_verdict() {
+        let of = |text: &str| threshold(text).unwrap().condition;
+        let p99 = Metric::Quantile(Quantile(0.99));
+        assert_eq!(of("p99>2ms"), Condition::Above(p99, 2e6));
+        assert_eq!(of(" P99 >= 2 ms "), Condition::Above(p99, 2e6));
+        assert_eq!(of("iops<50k"), Condition::Below(Metric::Iops, 50e3));
+        assert_eq!(of("bandwidth<1GB/s"), Condition::Below(Metric::Bandwidth, 1e9));
+        assert_eq!(of("max>1s"), Condition::Above(Metric::Max, 1e9));
+        assert_eq!(of("suspect"), Condition::Verdict(Verdict::Suspect));
+        for text in ["", "p99", "p99>", "p99>2", "mean>1", "p1>1ms", "iops<1MB/s", "sound", "x>1ms"]
+        {
+            assert!(threshold(text).is_err(), "{text}");
+        }
+        assert!(threshold("p99>2").unwrap_err().contains("2ms or 2s"));
+    }
+}

@@ -1,0 +1,119 @@
+//! The summary of a result: its answer and its figures, for programs.
+
+use std::collections::BTreeMap;
+
+use fathom_core::Span;
+use fathom_core::experiment::PeakFound;
+use fathom_core::measure::Flow;
+use fathom_core::stats::{self, Estimate};
+
+use crate::document::{
+    Document, Found, ResultSummary, Role, SUMMARY_VERSION, Severity, SummaryFigures, SummaryResult,
+    Trial,
+};
+use crate::figures;
+use crate::page;
+use crate::results::{QUANTILES, Results, Spot};
+
+/// The summary of a result.
+pub fn summary(document: &Document) -> ResultSummary {
+    let results = results(document);
+    let figures = match (results.as_slice(), chosen(document)) {
+        ([only], _) => Some(only.figures.clone()),
+        (_, chosen) => chosen,
+    };
+    let codes = |wanted: &[Severity]| {
+        let mut codes: Vec<String> = Vec::new();
+        for doubt in figures::doubts(&document.trials) {
+            let code = &doubt.finding.code;
+            if wanted.contains(&doubt.finding.severity) && !codes.contains(code) {
+                codes.push(code.clone());
+            }
+        }
+        codes
+    };
+    ResultSummary {
+        summary_version: SUMMARY_VERSION,
+        answer: page::answer(document).text,
+        command: document.header.command,
+        created: document.header.created.clone(),
+        targets: figures::place_names(document).into_iter().map(ToOwned::to_owned).collect(),
+        ended: document.conclusion.as_ref().map(|last| last.ended),
+        verdict: document.verdict(),
+        doubts: codes(&[Severity::Void, Severity::Suspect]),
+        notes: codes(&[Severity::Note]),
+        figures,
+        results,
+    }
+}
+
+/// Every trial, or every point of an experiment.
+fn results(document: &Document) -> Vec<SummaryResult> {
+    if document.is_experiment() {
+        let mut results = Results::of(document, &[Role::Result]);
+        if results.spots.is_empty() {
+            results = Results::of(document, &[Role::Probe, Role::Official]);
+        }
+        return results.spots.iter().map(|spot| of_spot(&results, spot)).collect();
+    }
+    let of_trial = |trial: &Trial| SummaryResult {
+        name: trial.point.name.clone(),
+        coordinates: BTreeMap::new(),
+        trials: 1,
+        verdict: trial.verdict,
+        figures: of_summary(&figures::summary(trial, None, &QUANTILES), mean(&[trial])),
+    };
+    document.trials.iter().map(of_trial).collect()
+}
+
+fn of_spot(results: &Results<'_>, spot: &Spot<'_>) -> SummaryResult {
+    let coordinates = results.axes.iter().zip(&spot.coordinates);
+    let trials: Vec<&Trial> = spot.trials.iter().map(|(_, trial)| *trial).collect();
+    SummaryResult {
+        name: trials.first().map_or_else(String::new, |trial| trial.point.name.clone()),
+        coordinates: coordinates.map(|(axis, at)| (axis.name.clone(), at.label.clone())).collect(),
+        trials: spot.counted,
+        verdict: spot.verdict,
+        figures: of_summary(&spot.summary, mean(&trials)),
+    }
+}
+
+fn of_summary(summary: &figures::Summary, mean_ns: Option<Estimate>) -> SummaryFigures {
+    let at = |place: usize| summary.quantiles.get(place).copied().flatten();
+    SummaryFigures {
+        iops: summary.iops,
+        bandwidth_bytes_per_second: summary.bandwidth,
+        mean_ns,
+        p50_ns: at(0),
+        p99_ns: at(1),
+        p99_9_ns: at(2),
+    }
+}
+
+/// The mean response time of trials, with the half-width that its course over their windows gives.
+fn mean(trials: &[&Trial]) -> Option<Estimate> {
+    let mut flow = Flow::new(trials.iter().any(|trial| trial.is_open()));
+    let mut course = Vec::new();
+    for trial in trials {
+        flow.merge(&trial.total(None));
+        // All streams together: the sum of the times, and the number of I/Os.
+        let mut slices: BTreeMap<Span, (f64, f64)> = BTreeMap::new();
+        for interval in trial.intervals() {
+            let (sum, ios) = slices.entry(interval.start).or_default();
+            *sum += interval.times.iter().map(|times| times.sum as f64).sum::<f64>();
+            *ios += interval.ios.iter().map(|ios| *ios as f64).sum::<f64>();
+        }
+        course.extend(slices.into_values().filter(|one| 0.0 < one.1).map(|(sum, ios)| sum / ios));
+    }
+    let half_width = stats::mean(&course).and_then(|mean| mean.half_width);
+    Some(Estimate { value: flow.response_time().mean()?, half_width })
+}
+
+/// The figures of the point that a search for a peak chose.
+fn chosen(document: &Document) -> Option<SummaryFigures> {
+    let found = document.conclusion.as_ref()?.found.as_ref()?;
+    let Found::Peak(PeakFound { choice: Some(choice), .. }) = found else { return None };
+    let results = Results::of(document, &[Role::Result, Role::Probe]);
+    let is_chosen = |spot: &&Spot<'_>| spot.coordinates.iter().any(|at| at.value == Some(*choice));
+    results.spots.iter().find(is_chosen).map(|spot| of_spot(&results, spot).figures)
+}

@@ -1,0 +1,172 @@
+//! Thresholds: the conditions under which a result counts as failed, such as a p99 above 2 ms.
+
+use fathom_core::Quantile;
+use fathom_core::experiment::PeakFound;
+use fathom_core::stats::Estimate;
+
+use crate::document::{Document, Found, Role, Trial, Verdict};
+use crate::figures::{self, plus_minus};
+use crate::results::{Results, Spot, mean_and_max, pooled};
+
+/// A condition under which a result fails.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// As it was typed.
+    pub typed: String,
+    /// What it means.
+    pub condition: Condition,
+}
+
+/// What makes a result fail.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Condition {
+    /// A figure is above the bound, ...
+    Above(Metric, f64),
+    /// ... or below it.
+    Below(Metric, f64),
+    /// The verdict is this one or a graver one.
+    Verdict(Verdict),
+}
+
+/// A figure of a result, of all streams and both directions together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Metric {
+    /// I/Os per second.
+    Iops,
+    /// Bytes per second.
+    Bandwidth,
+    /// The mean response time in nanoseconds.
+    Mean,
+    /// The longest one.
+    Max,
+    /// A quantile of it.
+    Quantile(Quantile),
+}
+
+/// What was measured at one place.
+struct Measured<'a> {
+    name: String,
+    trials: Vec<&'a Trial>,
+}
+
+/// The thresholds that a result has crossed: for each a clause that says where, and what the figure is
+/// there. A figure that is unknown counts as one that has crossed it, because nothing shows that it has
+/// not.
+pub fn crossed(document: &Document, thresholds: &[Threshold]) -> Vec<(String, String)> {
+    let all = measured(document);
+    let of = |threshold: &Threshold| {
+        let why = match all.as_slice() {
+            [] => Some("there is no result".to_owned()),
+            all => of_all(all, threshold.condition),
+        };
+        why.map(|why| (threshold.typed.clone(), why))
+    };
+    thresholds.iter().filter_map(of).collect()
+}
+
+/// The first of these results that fails, and how many others do.
+fn of_all(all: &[Measured<'_>], condition: Condition) -> Option<String> {
+    let fails = |one: &Measured<'_>| {
+        failure(&one.trials, condition).map(|figure| format!("{figure} with {}", one.name))
+    };
+    let mut failing = all.iter().filter_map(fails);
+    let first = failing.next()?;
+    Some(match failing.count() {
+        0 => first,
+        more => format!("{first}, and {more} more of {} results fail", all.len()),
+    })
+}
+
+/// The figure that fails, in words.
+fn failure(trials: &[&Trial], condition: Condition) -> Option<String> {
+    let (watched, fails): (Metric, &dyn Fn(f64) -> bool) = match &condition {
+        Condition::Verdict(least) => {
+            let verdict = trials.iter().map(|trial| trial.verdict).max()?;
+            return (*least <= verdict).then(|| format!("the verdict is {}", verdict.name()));
+        }
+        Condition::Above(watched, bound) => (*watched, &move |value| *bound < value),
+        Condition::Below(watched, bound) => (*watched, &move |value| value < *bound),
+    };
+    match watched.of(trials) {
+        None => Some(format!("{} is unknown", watched.name())),
+        Some(one) if fails(one.value) => {
+            let half = plus_minus(Some(&one));
+            let half = if half.is_empty() { half } else { format!(" {half}") };
+            Some(format!("{} {} {}{half}", watched.name(), watched.verb(), watched.text(one.value)))
+        }
+        Some(_) => None,
+    }
+}
+
+impl Metric {
+    fn of(self, trials: &[&Trial]) -> Option<Estimate> {
+        let exact = |value: f64| Estimate { value, half_width: None };
+        match self {
+            Self::Iops => pooled(trials, &[]).iops,
+            Self::Bandwidth => pooled(trials, &[]).bandwidth,
+            Self::Mean => mean_and_max(trials).map(|(mean, _)| exact(mean)),
+            Self::Max => mean_and_max(trials).map(|(_, max)| exact(max as f64)),
+            Self::Quantile(quantile) => pooled(trials, &[quantile]).quantiles.pop().flatten(),
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Iops => "IOPS".to_owned(),
+            Self::Bandwidth => "the bandwidth".to_owned(),
+            Self::Mean => "the mean response time".to_owned(),
+            Self::Max => "the longest response time".to_owned(),
+            Self::Quantile(quantile) => quantile.to_string(),
+        }
+    }
+
+    fn verb(self) -> &'static str {
+        if self == Self::Iops { "are" } else { "is" }
+    }
+
+    fn text(self, value: f64) -> String {
+        match self {
+            Self::Iops => figures::significant(value),
+            Self::Bandwidth => format!("{} MB/s", figures::significant(value / 1e6)),
+            Self::Mean | Self::Max | Self::Quantile(_) => figures::time(value),
+        }
+    }
+}
+
+/// The results to compare: every trial, every point of an experiment, or the point that a search chose.
+fn measured(document: &Document) -> Vec<Measured<'_>> {
+    if !document.is_experiment() {
+        let of_trial = |trial| Measured { name: trial_name(trial), trials: Vec::from([trial]) };
+        return document.trials.iter().map(of_trial).collect();
+    }
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let of_spot = |spot: &Spot<'_>| -> Option<(String, Vec<usize>)> {
+        let first = spot.trials.first()?;
+        Some((trial_name(first.1), spot.trials.iter().map(|(number, _)| *number).collect()))
+    };
+    let chosen = match found {
+        Some(Found::Peak(PeakFound { choice: Some(choice), .. })) => Some(*choice),
+        Some(Found::Peak(_)) => return Vec::new(),
+        _ => None,
+    };
+    let spots: Vec<(String, Vec<usize>)> = match chosen {
+        None => Results::of(document, &[Role::Result]).spots.iter().filter_map(of_spot).collect(),
+        Some(choice) => {
+            let official = Results::of(document, &[Role::Official]);
+            let probes = Results::of(document, &[Role::Result, Role::Probe]);
+            let is_chosen =
+                |spot: &&Spot<'_>| spot.coordinates.iter().any(|at| at.value == Some(choice));
+            let spot = official.spots.first().or(probes.spots.iter().find(is_chosen));
+            spot.and_then(of_spot).into_iter().collect()
+        }
+    };
+    let all = spots.into_iter().map(|(name, numbers)| Measured {
+        name,
+        trials: numbers.iter().filter_map(|number| document.trials.get(number - 1)).collect(),
+    });
+    all.collect()
+}
+
+fn trial_name(trial: &Trial) -> String {
+    trial.point.name.clone()
+}
