@@ -450,7 +450,12 @@ fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
         (&["prepare", "sim:ssd", "--size", "1m"], 3, &["sim:ssd", "needs no data", ""]),
         (&["inspect", "missing"], 3, &["missing", "does not exist", ""]),
         (&["inspect", "sim:ssd"], 3, &["sim:ssd", "sim:help", ""]),
-        (&["run"], 2, &["TARGET", "", ""]),
+        (&["run"], 2, &["TARGET", "fathom run sim:ssd", "fathom prepare test.dat"]),
+        (&["run", "data", "--bs", "4k"], 2, &["--bs", "no such option here", "-b 4k"]),
+        (&["run", "data", "--rw=randread"], 2, &["--rw", "--pattern random", "--read-share"]),
+        (&["run", "data", "--plan"], 2, &["--plan", "`fathom plan`", ""]),
+        (&["run", "job.fio"], 2, &["job.fio", "job files of fio", "workload file"]),
+        (&["run", "olpt", "data"], 2, &["olpt", "nor a workload", "did you mean oltp?"]),
         (&["nonsense"], 2, &["nonsense", "", ""]),
     ] {
         let output = place.run(args);

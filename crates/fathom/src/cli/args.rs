@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{
     ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
@@ -14,6 +15,7 @@ use fathom_core::{Bytes, Quantile, Span, printable};
 use fathom_report::thresholds::Threshold;
 
 use super::axes::{self, AxisArg};
+use super::habits;
 use super::options::{AccessArgs, Consent, Reports, Request, Results, StartArgs, Typed};
 use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
@@ -42,7 +44,6 @@ with --destroy NAME.";
     name = "fathom",
     version,
     max_term_width = 100,
-    disable_help_subcommand = true,
     after_help = const_str(),
     arg_required_else_help = true
 )]
@@ -71,6 +72,10 @@ pub fn answer(
     words: &[OsString],
     again: &dyn Fn(&[OsString]) -> Option<clap::Error>,
 ) -> ! {
+    if let Some(answer) = habit(error) {
+        output::complain(&answer);
+        std::process::exit(i32::from(exit::USAGE));
+    }
     let shown = |word: &OsString| OsString::from(&*printable(&word.to_string_lossy()));
     let harmless: Vec<OsString> = words.iter().map(shown).collect();
     let twin = again(&harmless).filter(|twin| twin.kind() == error.kind());
@@ -85,6 +90,18 @@ pub fn answer(
         false => drop(output::say_text(styled(output::color()).trim_end_matches('\n'))),
     }
     std::process::exit(error.exit_code())
+}
+
+/// The answer to an option that people know from another tool.
+fn habit(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let answer = habits::answer(option)?;
+    Some(format!("error: {}: there is no such option here: {answer}", printable(option)))
 }
 
 /// Examples and exit codes, in the order in which people need them.

@@ -4,6 +4,7 @@
 pub mod args;
 pub mod axes;
 pub mod described;
+mod habits;
 pub mod options;
 pub mod parts;
 pub mod patterns;

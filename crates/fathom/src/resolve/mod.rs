@@ -227,7 +227,8 @@ fn contradictions(args: &StreamArgs) -> Result<(), Error> {
         return Err(Error::option(
             "TARGET",
             "there is none",
-            "name a file, a block device or a simulated device such as sim:ssd",
+            "name a file, a block device or a simulated device, as in `fathom run sim:ssd`; \
+             `fathom prepare test.dat --size 10g` makes a file to measure on",
         ));
     }
     let load = &args.load;

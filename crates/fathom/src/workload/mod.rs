@@ -324,9 +324,28 @@ fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
     }
     // Any other file with this ending is an ordinary target.
     let is_file = || load::text_of(first).is_ok();
-    match name.ends_with(".toml") && (is_file() || !is_there(first)) {
-        true => Ok((Some(name.to_owned()), rest)),
-        false => Ok((None, &args.targets)),
+    if name.ends_with(".toml") && (is_file() || !is_there(first)) {
+        return Ok((Some(name.to_owned()), rest));
+    }
+    if is_there(first) || name.contains('/') {
+        return Ok((None, &args.targets));
+    }
+    if name.ends_with(".fio") {
+        return Err(Error::option(
+            name,
+            "it is not here, and fathom does not run the job files of fio",
+            "describe the load in a workload file (docs/workloads.md), or on the command line",
+        ));
+    }
+    // A new file is made by `prepare`, so this is hardly meant to be one.
+    let near = |known: &&str| 3 <= name.len() && strsim::damerau_levenshtein(name, known) <= 2;
+    match shipped::names().find(near).filter(|_| !rest.is_empty()) {
+        Some(near) => Err(Error::option(
+            name,
+            "it is neither here nor a workload",
+            format!("did you mean {near}? `fathom workloads` lists them all"),
+        )),
+        None => Ok((None, &args.targets)),
     }
 }
 
