@@ -82,6 +82,15 @@ fn the_figures_are_json_and_each_has_its_place() {
         for figure in figures.as_array().unwrap() {
             let place = format!("id=\"{}\"", figure["id"].as_str().unwrap());
             assert!(page.contains(&place), "{name}: {place}");
+            // The library's own labels of a logarithmic axis leave out the power of ten.
+            for (axis, of) in figure["layout"].as_object().unwrap() {
+                if of["type"] == "log" {
+                    let [at, text] = ["tickvals", "ticktext"].map(|key| of[key].as_array());
+                    let place = format!("{name}: {axis} of {place}");
+                    let at = at.unwrap_or_else(|| panic!("{place}"));
+                    assert!(2 <= at.len() && at.len() == text.unwrap().len(), "{place}");
+                }
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use fathom_core::facts::{Host, Target, TargetKind};
 use fathom_core::spec::{BackendKind, Point, Stream};
 use fathom_core::trial::Trial;
 use fathom_core::verdict::{self, foresee};
-use fathom_core::{Bytes, typed_path};
+use fathom_core::{Bytes, Span, typed_path};
 use fathom_engine::target::Overwrite;
 use fathom_report::document;
 use fathom_report::{figures, terminal};
@@ -509,9 +509,14 @@ fn doubts(prepared: &Prepared) -> Result<(), Error> {
     output::say_text(terminal::findings(&findings, &outputs::style()).trim_end_matches('\n'))
 }
 
-/// Asks for permission to start, if there is a user to ask.
+/// The longest time for which an experiment that writes nothing starts without a question.
+const UNASKED: Span = Span::from_secs(300);
+
+/// Asks for permission to start, if there is a user to ask and something to ask about.
 fn may_start(prepared: &Prepared, yes: bool) -> Result<(), Error> {
-    if yes || prepared.is_simulated() {
+    let harmless =
+        prepared.writes.is_none() && prepared.experiment.forecast().time_at_most < UNASKED;
+    if yes || harmless || prepared.is_simulated() {
         return Ok(());
     }
     match output::ask("start?") {

@@ -153,12 +153,16 @@ fn overview(trials: &[Trial]) -> Value {
         }));
     }
     let height = 90 + 46 * trials.len();
+    let shown = summaries.iter().flat_map(|s| s.quantiles.iter().flatten());
+    let shown = shown.map(|estimate| estimate.value / 1e6);
+    let mut times = plotly::log_axis("response time, ms (logarithmic)", shown);
+    times["domain"] = json!([0.52, 1.0]);
+    times["anchor"] = json!("y");
     json!({"id": "overview", "data": data, "layout": {
         "height": height,
         "yaxis": {"autorange": "reversed", "ticklabelstandoff": 6},
         "xaxis": {"domain": [0.0, 0.46], "title": {"text": "IOPS"}, "rangemode": "tozero"},
-        "xaxis2": {"domain": [0.52, 1.0], "title": {"text": "response time, ms (logarithmic)"},
-            "type": "log", "anchor": "y", "dtick": "D2"},
+        "xaxis2": times,
         "legend": {"orientation": "h", "x": 0.52, "y": 1.02, "yanchor": "bottom"}, "bargap": 0.35,
     }})
 }
@@ -322,10 +326,16 @@ fn times(trial: &Trial, id: &str) -> Value {
     }
     let most: Vec<Option<f64>> = pieces.iter().map(|piece| piece.of.max().map(ms)).collect();
     data.push(line(&x, &most, "max", "@top"));
+    let axis = plotly::log_axis("ms (logarithmic)", drawn(&data).into_iter());
     json!({"id": id, "data": data, "layout": {
-        "xaxis": {"title": {"text": "seconds"}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "ms (logarithmic)"}, "type": "log", "dtick": "D2"},
+        "xaxis": {"title": {"text": "seconds"}, "rangemode": "tozero"}, "yaxis": axis,
     }})
+}
+
+/// The values of all lines.
+fn drawn(data: &[Value]) -> Vec<f64> {
+    let of = |line: &Value| line["y"].as_array().into_iter().flatten().filter_map(Value::as_f64);
+    data.iter().flat_map(|line| of(line).collect::<Vec<f64>>()).collect()
 }
 
 fn line(x: &[f64], y: &[Option<f64>], name: &str, color: &str) -> Value {
@@ -370,10 +380,11 @@ fn distribution(trial: &Trial, id: &str) -> Value {
             n => format!("99.{} %", "9".repeat(n as usize - 2)),
         })
         .collect();
+    let axis = plotly::log_axis("ms (logarithmic)", drawn(&data).into_iter());
     json!({"id": id, "data": data, "layout": {
         "xaxis": {"title": {"text": "share of I/Os that were at least as fast"},
             "tickvals": ticks, "ticktext": labels, "range": [0.0, last + 0.1]},
-        "yaxis": {"title": {"text": "ms (logarithmic)"}, "type": "log", "dtick": "D2"},
+        "yaxis": axis,
     }})
 }
 

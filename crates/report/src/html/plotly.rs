@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::chart::{
     Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Plot, Scale, Series, Shape,
-    is_at_the_edge, scale_stops, tick_texts,
+    is_at_the_edge, labeled, log_ticks, scale_stops, tick_texts,
 };
 
 /// The color for missing values, on light and on dark alike.
@@ -161,21 +161,41 @@ fn beside(dot: &Dot, series: &Series) -> &'static str {
     if is_at_the_edge(dot, series) { "top right" } else { "top left" }
 }
 
-fn axis(axis: &Axis) -> Value {
-    let mut value = json!({"title": {"text": plain(&axis.title)}});
-    match axis.scale {
-        Scale::FromZero => value["rangemode"] = json!("tozero"),
-        Scale::Linear => {}
-        Scale::Log => {
-            value["type"] = json!("log");
-            value["dtick"] = json!("D2");
-        }
+/// A logarithmic axis over these values. Its labels are whole numbers: the library's own would be a 2
+/// between 0.1 and 1.
+pub fn log_axis(title: &str, values: impl Iterator<Item = f64>) -> Value {
+    let mut value = json!({"title": {"text": title}, "type": "log"});
+    let shown = values.filter(|value| value.is_finite() && 0.0 < *value);
+    let ends = shown.fold(None, |ends: Option<(f64, f64)>, value| {
+        let (low, high) = ends.unwrap_or((value, value));
+        Some((low.min(value), high.max(value)))
+    });
+    if let Some((low, high)) = ends {
+        // The library leaves some room at both ends.
+        put_labels(&mut value, &labeled(log_ticks(low * 0.8, high * 1.25)));
     }
+    value
+}
+
+fn put_labels(axis: &mut Value, labels: &[(f64, String)]) {
+    let at: Vec<f64> = labels.iter().map(|(at, _)| *at).collect();
+    let text: Vec<String> = labels.iter().map(|(_, text)| plain(text)).collect();
+    axis["tickvals"] = json!(at);
+    axis["ticktext"] = json!(text);
+}
+
+fn axis(axis: &Axis, values: impl Iterator<Item = f64>) -> Value {
+    let title = plain(&axis.title);
+    let mut value = match axis.scale {
+        Scale::FromZero => json!({"title": {"text": title}, "rangemode": "tozero"}),
+        Scale::Linear => json!({"title": {"text": title}}),
+        Scale::Log => {
+            let ends = axis.range.map(|(low, high)| [low, high]);
+            log_axis(&title, values.chain(ends.into_iter().flatten()))
+        }
+    };
     if !axis.ticks.is_empty() {
-        let at: Vec<f64> = axis.ticks.iter().map(|(at, _)| *at).collect();
-        let text: Vec<String> = axis.ticks.iter().map(|(_, text)| plain(text)).collect();
-        value["tickvals"] = json!(at);
-        value["ticktext"] = json!(text);
+        put_labels(&mut value, &axis.ticks);
     }
     if let Some((low, high)) = axis.range {
         let on = |end: f64| if axis.scale == Scale::Log { end.log10() } else { end };
@@ -188,8 +208,11 @@ fn layout(lines: &Lines) -> Value {
     // Above the legend there is room for the buttons.
     let named = lines.series.iter().any(|series| !series.name.is_empty());
     let top = if named { 74 } else { 36 };
+    let dots = || lines.series.iter().flat_map(|series| &series.dots);
+    let x = axis(&lines.x, dots().map(|dot| dot.x));
+    let y = axis(&lines.y, dots().filter_map(|dot| dot.y));
     let mut layout = json!({
-        "xaxis": axis(&lines.x), "yaxis": axis(&lines.y), "barmode": "group", "bargap": 0.3,
+        "xaxis": x, "yaxis": y, "barmode": "group", "bargap": 0.3,
         "margin": {"l": 56, "r": 16, "t": top, "b": 44},
     });
     if let Some((from, to)) = lines.band {
