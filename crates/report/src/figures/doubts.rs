@@ -9,6 +9,8 @@ pub struct Doubt<'a> {
     pub finding: &'a Finding,
     /// Its trials, in words before the evidence; empty if there is only one trial.
     pub whose: String,
+    /// Its trials alone: "steps 2 and 5"; empty if there is only one trial.
+    pub trials: String,
 }
 
 /// The codes of the checks that this machine could not make and another one could, without
@@ -52,12 +54,13 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
         let alike = group.iter().all(|(_, one)| one.evidence == finding.evidence);
         let mut steps: Vec<usize> = group.iter().map(|(step, _)| *step).collect();
         steps.dedup();
-        let whose = match (whose(one, &steps, trials.len()), alike) {
-            (whose, _) if whose.is_empty() => whose,
-            (whose, true) => format!("{whose}: "),
-            (whose, false) => format!("{whose}; in {one} {step}: "),
+        let trials = whose(one, &steps, trials.len());
+        let whose = match alike {
+            _ if trials.is_empty() => String::new(),
+            true => format!("{trials}: "),
+            false => format!("{trials}; in {one} {step}: "),
         };
-        Some(Doubt { finding, whose })
+        Some(Doubt { finding, whose, trials })
     };
     let mut doubts: Vec<Doubt<'_>> = groups.into_iter().filter_map(doubt).collect();
     doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.finding.severity));

@@ -13,6 +13,9 @@ const LINKED: usize = 6;
 /// Tables with this many columns have smaller type.
 const MANY: usize = 11;
 
+/// More findings than these are closed.
+const REMARKS: usize = 3;
+
 /// The body of the page.
 pub fn body(page: &Page) -> String {
     let mut out = String::new();
@@ -129,12 +132,24 @@ fn remarks(out: &mut String, remarks: &[Remark]) {
     if remarks.is_empty() {
         return;
     }
+    let (first, rest) = remarks.split_at(remarks.len().min(REMARKS));
+    list_of_remarks(out, first);
+    if !rest.is_empty() {
+        put!(out, "<details class=\"more\"><summary>{} more</summary>\n", rest.len());
+        list_of_remarks(out, rest);
+        out.push_str("</details>\n");
+    }
+}
+
+/// A line for each, which the reader opens for the evidence and the remedy.
+fn list_of_remarks(out: &mut String, remarks: &[Remark]) {
     out.push_str("<ul class=\"remarks\">\n");
     for one in remarks {
         put!(
             out,
-            "<li>{}<div><p>{}</p><p class=\"advice\">{}</p></div></li>\n",
+            "<li><details><summary>{} {}</summary><p>{}</p><p class=\"advice\">{}</p></details></li>\n",
             chip(Severity::name(one.severity)),
+            escape(&one.short),
             escape(&one.text),
             escape(&one.advice)
         );

@@ -119,7 +119,7 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
         name: format!("{name}{open}"),
         sentence,
         conclusion,
-        remarks: doubts.iter().map(|doubt| Remark::of(doubt.finding, &doubt.whose)).collect(),
+        remarks: doubts.iter().map(Remark::of_doubt).collect(),
         unchecked: missing(document, level),
     }
 }

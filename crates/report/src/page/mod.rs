@@ -16,8 +16,11 @@ pub use calibration::calibration;
 pub use overview::draws_trials;
 pub use target::target;
 
+use fathom_core::verdict::code_in_words;
+
 use crate::chart::Chart;
 use crate::document::{Command, Document, Finding, Severity, Verdict};
+use crate::figures::{self, Doubt};
 
 /// The level of detail of a page. Figures that it leaves out are not computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,6 +120,8 @@ pub struct Sentence {
 pub struct Remark {
     /// How grave it is.
     pub severity: Severity,
+    /// What it is in a few words, and its trials.
+    pub short: String,
     /// The evidence, with its trials.
     pub text: String,
     /// The remedy; may be empty.
@@ -124,12 +129,27 @@ pub struct Remark {
 }
 
 impl Remark {
-    /// A finding; the words before it name its trials.
-    pub fn of(finding: &Finding, whose: &str) -> Self {
+    /// A finding about a trial that needs no name.
+    pub fn of(finding: &Finding) -> Self {
         Self {
             severity: finding.severity,
-            text: format!("{whose}{}", finding.evidence),
+            short: figures::capitalized(code_in_words(&finding.code)),
+            text: finding.evidence.clone(),
             advice: finding.advice.clone(),
+        }
+    }
+
+    /// A finding about one or several trials.
+    pub fn of_doubt(doubt: &Doubt<'_>) -> Self {
+        let alone = Self::of(doubt.finding);
+        let trials = match doubt.trials.as_str() {
+            "" => String::new(),
+            trials => format!(": {trials}"),
+        };
+        Self {
+            short: format!("{}{trials}", alone.short),
+            text: format!("{}{}", doubt.whose, alone.text),
+            ..alone
         }
     }
 }

@@ -50,7 +50,7 @@ fn section(document: &Document, level: Level, trial: &Trial, number: usize) -> B
     };
     let mut blocks = load(document, trial);
     if document.trials.len() > 1 && !trial.findings.is_empty() {
-        let remarks = trial.findings.iter().map(|finding| Remark::of(finding, ""));
+        let remarks = trial.findings.iter().map(Remark::of);
         blocks.push(Block::Remarks(remarks.collect()));
     }
     blocks.push(Block::Figures(overview::key_figures(TrialPart::whole(trial))));

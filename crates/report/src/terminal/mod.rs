@@ -59,7 +59,7 @@ pub fn page(page: &Page, style: &Style) -> String {
 /// Findings by themselves.
 pub fn findings(findings: &[Finding], style: &Style) -> String {
     let mut out = String::new();
-    findings.iter().for_each(|one| remark(&mut out, &Remark::of(one, ""), style));
+    findings.iter().for_each(|one| remark(&mut out, &Remark::of(one), style));
     out
 }
 
