@@ -6,10 +6,11 @@ use fathom_core::Span;
 use fathom_core::experiment::PeakFound;
 use fathom_core::measure::Flow;
 use fathom_core::stats::{self, Estimate};
+use fathom_core::verdict::concerns_result;
 
 use crate::document::{
-    Document, Found, ResultSummary, Role, SUMMARY_VERSION, Severity, SummaryFigures, SummaryResult,
-    Trial,
+    Document, Finding, Found, ResultSummary, Role, SUMMARY_VERSION, Severity, SummaryFigures,
+    SummaryResult, Trial,
 };
 use crate::figures;
 use crate::page;
@@ -22,11 +23,16 @@ pub fn summary(document: &Document) -> ResultSummary {
         ([only], _) => Some(only.figures.clone()),
         (_, chosen) => chosen,
     };
+    // A finding that the experiment is there to make is no doubt.
+    let severity = |finding: &Finding| match concerns_result(&finding.code) {
+        true => finding.severity,
+        false => Severity::Note,
+    };
     let codes = |wanted: &[Severity]| {
         let mut codes: Vec<String> = Vec::new();
         for doubt in figures::doubts(&document.trials) {
             let code = &doubt.finding.code;
-            if wanted.contains(&doubt.finding.severity) && !codes.contains(code) {
+            if wanted.contains(&severity(doubt.finding)) && !codes.contains(code) {
                 codes.push(code.clone());
             }
         }

@@ -148,14 +148,36 @@ pub struct Judgement {
     pub unchecked: Vec<Unchecked>,
 }
 
+impl From<Option<Severity>> for Verdict {
+    /// The verdict that follows from the gravest finding.
+    fn from(gravest: Option<Severity>) -> Self {
+        match gravest {
+            Some(Severity::Void) => Self::Void,
+            Some(Severity::Suspect) => Self::Suspect,
+            Some(Severity::Note) | None => Self::Sound,
+        }
+    }
+}
+
+/// Findings that an experiment is there to make. They make a trial void, and not the result that
+/// compares it with others.
+const SOUGHT: &[&str] = &["repeating-data-faster"];
+
+/// Whether a finding about a trial is also one about the result that the trial is part of.
+pub fn concerns_result(code: &str) -> bool {
+    !SOUGHT.contains(&code)
+}
+
 impl Judgement {
     /// The result of all findings.
     pub fn verdict(&self) -> Verdict {
-        match self.findings.iter().map(|finding| finding.severity).max() {
-            Some(Severity::Void) => Verdict::Void,
-            Some(Severity::Suspect) => Verdict::Suspect,
-            Some(Severity::Note) | None => Verdict::Sound,
-        }
+        self.findings.iter().map(|finding| finding.severity).max().into()
+    }
+
+    /// The same for the result that the trial is part of.
+    pub fn verdict_on_result(&self) -> Verdict {
+        let own = self.findings.iter().filter(|finding| concerns_result(finding.code));
+        own.map(|finding| finding.severity).max().into()
     }
 }
 

@@ -354,7 +354,7 @@ fn replay(
             let problem = format!("trial {number} would be another one now: {found}");
             return Err(refuse(number, problem));
         }
-        course.take(trial.verdict, planned.point.time());
+        course.take(trial.verdict_on_result(), planned.point.time());
         last = Some(Trial {
             point: planned.point,
             place: planned.place,

@@ -230,7 +230,7 @@ impl Session<'_> {
         let (judgement, mistake) = or_a_mistake(|| judged(trial, self.host, contents, experiment));
         contents.ran(&trial.point);
         trial.is_void = judgement.verdict() == Verdict::Void;
-        course.take(judgement.verdict(), trial.point.time());
+        course.take(judgement.verdict_on_result(), trial.point.time());
         journal.append_result(&|out| document::write_trial(out, trial, &judgement));
         if let Some(mistake) = mistake {
             panic::resume_unwind(mistake);

@@ -43,6 +43,7 @@ pub use fathom_core::spec::{BackendKind, IoPriority, Point, Stream};
 pub use fathom_core::stats::SteadyState;
 pub use fathom_core::stats::{Estimate, Ratio};
 pub use fathom_core::trial::{Coordinate, Place, Role, Traced};
+use fathom_core::verdict::concerns_result;
 pub use fathom_core::verdict::{Severity, Verdict};
 pub use import::{Job, JobFlow, JobTimes, JobsFound, Source};
 pub use measure::{
@@ -553,9 +554,22 @@ impl From<&verdict::Unchecked> for Unchecked {
 }
 
 impl Document {
-    /// The gravest verdict of all trials; none without a trial.
+    /// The gravest verdict of all trials on the result; none without a trial.
     pub fn verdict(&self) -> Option<Verdict> {
-        self.trials.iter().map(|trial| trial.verdict).max()
+        self.trials.iter().map(Trial::verdict_on_result).max()
+    }
+}
+
+impl Trial {
+    /// The verdict on the result that the trial is part of: without findings that an experiment is
+    /// there to make.
+    pub fn verdict_on_result(&self) -> Verdict {
+        let sought = |finding: &&Finding| !concerns_result(&finding.code);
+        if self.findings.iter().filter(sought).count() == 0 {
+            return self.verdict;
+        }
+        let own = self.findings.iter().filter(|finding| concerns_result(&finding.code));
+        own.map(|finding| finding.severity).max().into()
     }
 }
 

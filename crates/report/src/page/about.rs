@@ -91,6 +91,10 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
     };
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
     let verdict = document.verdict();
+    let sought = match document.trials.iter().filter(|one| one.verdict == Verdict::Void).count() {
+        0 => String::new(),
+        n => format!("; {n} of them are void, which is a finding and no doubt"),
+    };
     let (name, sentence) = match verdict {
         None => ("Empty", "No trial was finished: there are no figures.".to_owned()),
         // If there are doubts about the map itself, the statement that no check found a doubt would
@@ -98,11 +102,14 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
         Some(Verdict::Sound) if matches!(found, Some(Found::Map(map)) if !map.doubts.is_empty()) => {
             ("Sound", format!("{trials}, and nothing speaks against them; the map is doubted."))
         }
-        Some(Verdict::Sound) => {
+        Some(Verdict::Sound) if sought.is_empty() => {
             ("Sound", format!("{trials}, and nothing speaks against the numbers."))
         }
+        Some(Verdict::Sound) => {
+            ("Sound", format!("{trials}{sought}; nothing speaks against the other numbers."))
+        }
         Some(Verdict::Suspect) => {
-            ("Suspect", format!("{trials}; the numbers may not mean what they seem to."))
+            ("Suspect", format!("{trials}{sought}; the numbers may not mean what they seem to."))
         }
         Some(Verdict::Void) => {
             ("Void", format!("{trials}; the numbers are not what was asked for."))

@@ -2,7 +2,7 @@
 
 use fathom_core::Quantile;
 use fathom_core::spec::Pattern;
-use fathom_core::verdict::code_in_words;
+use fathom_core::verdict::{code_in_words, concerns_result};
 
 use super::{Sentence, Tone};
 use crate::document::{Command, Document, Ended, Found, Severity, Stream, Trial, Verdict};
@@ -67,7 +67,8 @@ fn worth(document: &Document) -> Option<String> {
         Verdict::Suspect => Severity::Suspect,
         Verdict::Void => Severity::Void,
     };
-    let doubts = figures::doubts(&document.trials);
+    let mut doubts = figures::doubts(&document.trials);
+    doubts.retain(|doubt| concerns_result(&doubt.finding.code));
     let of = |severity| doubts.iter().filter(move |one| one.finding.severity == severity);
     let mut codes: Vec<&str> =
         of(Severity::Void).chain(of(Severity::Suspect)).map(|one| &*one.finding.code).collect();
