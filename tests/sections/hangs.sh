@@ -230,8 +230,9 @@ beside ends write-quick-alone " 3 " 0 hang-kept-at=1 -- quick @ --size 8m "${bri
 # Longer than its patience, a process that is stopped waits for nothing.
 stopped_prepare() {
   local folder=$FATHOM_BED/hangs-stopped-prepare status=0
-  serve_faults "$folder" "size=$SIZE" delay-us=1000000 2>"$hanging"
-  "$fathom" prepare "$folder/data" --overwrite --size 8m >"$out" 2>&1 &
+  # It grows to three times its size, which takes at least nine writes.
+  serve_faults "$folder" size=4194304 delay-us=1000000 2>"$hanging"
+  "$fathom" prepare "$folder/data" --overwrite --size 12m >"$out" 2>&1 &
   process=$!
   sleep 2
   check "prepare that is stopped: it was under way" kill -STOP "$process"

@@ -259,11 +259,11 @@ mod tests {
         assert_eq!(said(&[&format!("{two}.")]), [Worth::Wrong, Worth::Wrong]);
         let eight = "queue-depth 8 is enough (97 % of the best, at least 96 %: 185 MiB/s)";
         assert_eq!(said(&[&format!("{eight}.")]), [Worth::Right, Worth::Right]);
-        let unsure = format!("{eight}; of 1, 2 and 4 that cannot be told.");
+        let unsure = format!("{eight}; for 1, 2 and 4 that is unknown.");
         assert_eq!(said(&[&unsure])[0], Worth::CannotTell);
         let cost = format!("{eight}; 64 costs 10 % (7 to 13 %).");
         assert_eq!(said(&[&cost])[2], Worth::Wrong);
-        let open = "which queue-depth is enough (95 % of the best) cannot be told: 1 and 2 are not; 4 to \
+        let open = "which queue-depth is enough (95 % of the best) is unknown: 1 and 2 are not; 4 to \
                     64 may be.";
         assert_eq!(said(&[open]), [Worth::CannotTell]);
         assert_eq!(said(&[&open.replace("1 and 2", "1 and 8")]), [Worth::Wrong]);

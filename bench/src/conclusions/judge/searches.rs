@@ -48,7 +48,7 @@ fn saturation(heard: &Heard<'_>, truth: f64, losses: &[(f64, f64)]) -> Vec<Judge
             judged.push(official(heard, sentence));
         } else if sentence.starts_with("Nothing up to ") {
             judged.push(Judged::holds("saturates", sentence, truth == 256.0));
-        } else if sentence.starts_with("Whether ") && sentence.contains("cannot be told") {
+        } else if sentence.starts_with("Whether ") && sentence.contains("is unknown") {
             judged.push(Judged::open("saturates", sentence));
         } else if sentence.starts_with("Not monotonic: ") {
             judged.push(Judged::holds("not monotonic", sentence, false));
@@ -209,7 +209,7 @@ fn sustain(heard: &Heard<'_>, step: Option<usize>) -> Vec<Judged> {
             // A target that drifts, or that others use meanwhile, may have no level.
             let may_move = matches!(heard.noise, Noise::Drift | Noise::Burst);
             let right = may_move || sentence.contains(" from its beginning");
-            judged.push(match sentence.contains(" cannot be told, ") {
+            judged.push(match sentence.contains(" is unknown, ") {
                 true => Judged::open("where a phase settles", sentence),
                 false => Judged::holds("where a phase settles", sentence, right),
             });
@@ -217,7 +217,7 @@ fn sustain(heard: &Heard<'_>, step: Option<usize>) -> Vec<Judged> {
         }
         if sentence.starts_with("Steady: ") {
             judged.push(Judged::holds("steady", sentence, is_steady(&speeds)));
-        } else if sentence.contains("cannot be told") {
+        } else if sentence.contains("is unknown") {
             judged.push(Judged::open("steady", sentence));
         } else if sentence.starts_with("Not steady ") || sentence.starts_with("No steady state") {
             judged.push(Judged::holds("steady", sentence, !is_level(&speeds)));
@@ -241,7 +241,7 @@ fn sustain(heard: &Heard<'_>, step: Option<usize>) -> Vec<Judged> {
 /// truth a pause changes nothing.
 fn after_pauses(sentence: &str) -> Judged {
     const KIND: &str = "what pauses give back";
-    if sentence.contains(", which cannot be told from the rate without pauses") {
+    if sentence.contains(", which cannot be distinguished from the rate without pauses") {
         return Judged::open(KIND, sentence);
     }
     let times = between(sentence, " IOPS, ", " times the rate without pauses").and_then(number);

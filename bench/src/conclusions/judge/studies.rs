@@ -32,7 +32,7 @@ fn writers(heard: &Heard<'_>, compresses: bool) -> Vec<Judged> {
 }
 
 /// "1m blocks: 8 writers saturate the target (96 % of the best, ...)...", "1m blocks: how many writers
-/// saturate the target (90 % of the best) cannot be told: ..."
+/// saturate the target (90 % of the best) is unknown: ..."
 fn blocks(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     let (size, rest) = sentence.split_once(" blocks: ")?;
     if let Some(judged) = odd(heard, rest, sentence) {
@@ -40,8 +40,7 @@ fn blocks(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     }
     let size = format!("block-size {size}");
     let curve = Curve::of(heard, "queue-depth", &["payload random", &size], ENOUGH);
-    if rest.starts_with("how many writers saturate the target (90 % of the best) cannot be told: ")
-    {
+    if rest.starts_with("how many writers saturate the target (90 % of the best) is unknown: ") {
         return curve.undecided(rest);
     }
     if rest.starts_with("nothing up to 64 writers saturates the target (") {
@@ -53,7 +52,7 @@ fn blocks(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     is_it.iter().any(|one| said.starts_with(one)).then(|| curve.enough(rest, label))?
 }
 
-/// "Blocks of 1m reach the most: V; 512k 93 % of it (91 to 95 %), 256k cannot be told from it (97 to 105 %
+/// "Blocks of 1m reach the most: V; 512k 93 % of it (91 to 95 %), 256k cannot be distinguished from it (97 to 105 %
 /// of it)."
 fn sizes(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     const KIND: &str = "which blocks are faster";
@@ -72,10 +71,16 @@ fn sizes(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     parts.split(", ").map(part).collect()
 }
 
-/// A ratio as a sentence states it, "93 % (91 to 95 %)" or "cannot be told ... (97 to 105 %)":
+/// A ratio as a sentence states it, "93 % (91 to 95 %)" or "cannot be distinguished ... (97 to 105 %)":
 /// whether it is true.
 fn ratio(kind: &'static str, sentence: &str, said: &str, truth: f64) -> Option<Judged> {
-    let is_open = said.contains("cannot be told") || said.contains("nothing that can be told");
+    const OPEN: [&str; 4] = [
+        "cannot be distinguished",
+        "cannot be told apart",
+        "is unknown",
+        "no difference that can be told",
+    ];
+    let is_open = OPEN.iter().any(|words| said.contains(words));
     let (low, high) = match said.contains('(') || !is_open {
         true => span(said)?,
         // Without an interval, the sentence states nothing.
@@ -111,7 +116,7 @@ fn most(heard: &Heard<'_>, target: &str, read: bool, wanted: impl Fn(&str) -> bo
     all.map(|(_, (_, bandwidth))| *bandwidth).fold(0.0, f64::max)
 }
 
-/// "raid0 reads fastest: V.", "Which of raid0 and raid5 reads fastest cannot be told: the highest is V."
+/// "raid0 reads fastest: V.", "Which of raid0 and raid5 reads fastest is unknown: the highest is V."
 fn fastest(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     const KIND: &str = "the fastest array";
     let verbs = [(" reads fastest", true), (" writes fastest", false)];
@@ -146,7 +151,7 @@ fn array(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
 
 fn next_to_all(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<Vec<Judged>> {
     const KIND: &str = "from where on";
-    if part.contains(", from where on cannot be told") {
+    if part.contains(", from where on is unknown") {
         return Some(Vec::from([Judged::open(KIND, part)]));
     }
     let Some(place) = between(part, ", 90 % of it or more from ", " on") else {
@@ -160,7 +165,7 @@ fn next_to_all(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Opt
 
 fn scaling(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<Vec<Judged>> {
     const KIND: &str = "how it scales";
-    if part.contains(", how many times disk cannot be told") {
+    if part.contains(", how many times disk is unknown") {
         return Some(Vec::from([Judged::open(KIND, part)]));
     }
     let Some((before, ends)) = part.split_once(" times disk") else { return Some(Vec::new()) };
@@ -175,7 +180,7 @@ fn scaling(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<
 }
 
 /// "raid5, reads with one request each, in multiples of disk: 1 worker V, 4.0 times (3.9 to 4.1); 2
-/// workers V, how many times cannot be told; the second worker costs 45 % (43 to 47 %)."
+/// workers V, how many times is unknown; the second worker costs 45 % (43 to 47 %)."
 fn one_request(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     let (who, said) = sentence.split_once(" with one request each")?;
     let (name, verb) = who.split_once(", ")?;
@@ -199,10 +204,10 @@ fn one_request(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     Some(judged)
 }
 
-/// "4.0 times (3.9 to 4.1)", "how many times cannot be told".
+/// "4.0 times (3.9 to 4.1)", "how many times is unknown".
 fn scaled(sentence: &str, said: &str, truth: f64) -> Option<Judged> {
     const KIND: &str = "times at one request";
-    if said == "how many times cannot be told" {
+    if said == "how many times is unknown" {
         return Some(Judged::open(KIND, sentence));
     }
     let (value, ends) = said.split_once(" times")?;
@@ -224,7 +229,7 @@ fn second_worker(said: &str, truth: f64) -> Option<Judged> {
         let times = times.replace(" what one does", "");
         return Some(Judged { kind: KIND, ..scaled(said, &times, truth)? });
     }
-    said.contains("cannot be told").then(|| Judged::open(KIND, said))
+    said.contains("is unknown").then(|| Judged::open(KIND, said))
 }
 
 /// "raid5, writes beside reads: 25 % of them (24 to 26 %)."
@@ -267,7 +272,7 @@ fn reached(heard: &Heard<'_>, drives: &str, read: bool, mix: &str) -> f64 {
     most(heard, drives, read, |one| one.starts_with(&start))
 }
 
-/// "sas, writes: sequential V; mixed:5% costs 60 % (55 to 64 %), random cannot be told from it (90 % to
+/// "sas, writes: sequential V; mixed:5% costs 60 % (55 to 64 %), random cannot be distinguished from it (90 % to
 /// 120 % of it); more requests per disk gain 21 % (15 to 28 %) with mixed:5%."
 fn costs(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     let (drives, rest) = sentence.split_once(", ")?;
@@ -304,12 +309,12 @@ fn cost(said: &str, share: impl Fn(&str) -> f64) -> Option<Judged> {
     if let Some((mix, gain)) = said.split_once(" gains ") {
         return Some(Judged::holds(KIND, said, within(span(gain)?, share(mix) - 1.0)));
     }
-    let (mix, ends) = said.split_once(" cannot be told from it")?;
+    let (mix, ends) = said.split_once(" cannot be distinguished from it")?;
     let ends = ends.replace(" of it", "");
-    ratio(KIND, said, &format!("cannot be told{ends}"), share(mix))
+    ratio(KIND, said, &format!("cannot be distinguished{ends}"), share(mix))
 }
 
-/// "mixed:5% to random another 49 % (48 to 50 %)", "... a gain of 10 % (5 to 15 %)", "... nothing that can
+/// "mixed:5% to random another 49 % (48 to 50 %)", "... a gain of 10 % (5 to 15 %)", "... no difference that can
 /// be told (90 to 105 % of it)".
 fn further(said: &str, reached: impl Fn(&str) -> f64) -> Option<Judged> {
     const KIND: &str = "what a mix costs further";
@@ -349,7 +354,7 @@ fn mixes_beside_reads(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> 
 }
 
 /// "Writes are at least 20 % below reads with sequential on sas. Writes are not at least ... on scsi.
-/// Whether writes are at least ... cannot be told of sata."
+/// Whether writes are at least ... is unknown for sata."
 fn below_reads(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     const KIND: &str = "writes below reads";
     let mut judged = Vec::new();
@@ -383,7 +388,7 @@ fn gain(heard: &Heard<'_>, (drives, read): (&str, bool), said: &str) -> Option<J
         };
         at("3") / at("1") - 1.0
     };
-    if said.contains("cannot be told") {
+    if said.contains("is unknown") {
         return Some(Judged::open(KIND, said));
     }
     if let Some(most) = between(said, "next to nothing (at most ", ")") {

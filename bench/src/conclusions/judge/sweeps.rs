@@ -43,8 +43,12 @@ pub fn is_about_the_run(sentence: &str) -> bool {
 fn one(heard: &Heard<'_>, (sentence, next): (&str, &str), compresses: bool) -> Option<Vec<Judged>> {
     /// These sentences are judged with the sentence before them, or say what was done and nothing
     /// about the device.
-    const BESIDE: [&str; 4] =
-        ["These cannot be told", "No other point", "Two points are told", "So few trials"];
+    const BESIDE: [&str; 4] = [
+        "These cannot be distinguished",
+        "No other point",
+        "Here, points",
+        "There are too few trials",
+    ];
     let is_beside = BESIDE.iter().any(|start| sentence.starts_with(start));
     if is_beside || is_about_the_run(sentence) {
         return Some(Vec::new());
@@ -55,7 +59,7 @@ fn one(heard: &Heard<'_>, (sentence, next): (&str, &str), compresses: bool) -> O
     if let Some(judged) = payloads(sentence, compresses) {
         return Some(Vec::from([judged]));
     }
-    if sentence.starts_with("Which axis matters most cannot be told") {
+    if sentence.starts_with("Which axis matters most is unknown") {
         return Some(Vec::from([Judged::open("matters most", sentence)]));
     }
     if sentence.contains(" matters most: ") {
@@ -110,7 +114,7 @@ fn best(
         settings.map(|(name, (_, bandwidth))| (name.as_str(), *bandwidth)).collect();
     let (_, own) = *settings.iter().find(|(one, _)| *one == name)?;
     let equals: Vec<&str> = next
-        .strip_prefix("These cannot be told from it: ")
+        .strip_prefix("These cannot be distinguished from it: ")
         .map(|list| list.trim_end_matches('.').split("; ").collect())
         .unwrap_or_default();
     let whole = format!("{sentence} {next}");
@@ -173,11 +177,11 @@ impl Curve {
         self.shares.iter().find(|(one, _)| one == label).map(|(_, share)| *share)
     }
 
-    /// "LABEL ... (96 % of the best, at least 93 %: V)[; of 1 and 2 that cannot be told][; 64 costs
+    /// "LABEL ... (96 % of the best, at least 93 %: V)[; for 1 and 2 that is unknown][; 64 costs
     /// ...]": whether the label is enough, lower labels that are not named are not enough, and the
     /// shares are true.
     pub fn enough(&self, sentence: &str, label: &str) -> Option<Vec<Judged>> {
-        let unsure = between(sentence, "; of ", " that cannot be told");
+        let unsure = between(sentence, "; for ", " that is unknown");
         let unsure = unsure.map(labels).unwrap_or_default();
         let own = self.share(label)?;
         let below = self.shares.iter().take_while(|(one, _)| one != label);
@@ -196,9 +200,9 @@ impl Curve {
         Some(judged)
     }
 
-    /// "... cannot be told: 1 and 2 are not; 4 and 8 may be[; 64 costs ...]."
+    /// "... is unknown: 1 and 2 are not; 4 and 8 may be[; 64 costs ...]."
     pub fn undecided(&self, sentence: &str) -> Option<Vec<Judged>> {
-        let (_, said) = sentence.split_once("cannot be told: ")?;
+        let (_, said) = sentence.split_once("is unknown: ")?;
         let not = said.split("; ").find_map(|part| {
             let ends = [" are not", " is not", " do not", " does not"];
             ends.iter().find_map(|end| part.strip_suffix(end))
@@ -244,11 +248,11 @@ pub fn odd(heard: &Heard<'_>, rest: &str, sentence: &str) -> Option<Vec<Judged>>
         return Some(Vec::from([Judged::holds("restless", sentence, right)]));
     }
     // This sentence says what was done.
-    rest.contains(" fell out of the curve and was measured again: ").then(Vec::new)
+    rest.contains(" did not fit the curve and was measured again: ").then(Vec::new)
 }
 
 /// `[OTHERS: ]AXIS X is enough (...)...`, `[OTHERS: ]AXIS X is the best of them (V), and more may
-/// gain.` or `[OTHERS: ]which AXIS is enough (95 % of the best) cannot be told: ...`.
+/// gain.` or `[OTHERS: ]which AXIS is enough (95 % of the best) is unknown: ...`.
 fn curve(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     const AXIS: &str = "queue-depth";
     let is_known = |part: &str| {
@@ -265,7 +269,7 @@ fn curve(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
         return Some(judged);
     }
     let curve = Curve::of(heard, AXIS, &common, ENOUGH);
-    if rest.starts_with("which queue-depth is enough (95 % of the best) cannot be told: ") {
+    if rest.starts_with("which queue-depth is enough (95 % of the best) is unknown: ") {
         return curve.undecided(rest);
     }
     let (label, said) = rest.strip_prefix("queue-depth ")?.split_once(" is ")?;
