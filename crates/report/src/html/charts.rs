@@ -334,8 +334,8 @@ fn times(trial: &Trial, id: &str) -> Value {
 
 /// The values of all lines.
 fn drawn(data: &[Value]) -> Vec<f64> {
-    let of = |line: &Value| line["y"].as_array().into_iter().flatten().filter_map(Value::as_f64);
-    data.iter().flat_map(|line| of(line).collect::<Vec<f64>>()).collect()
+    let all = data.iter().filter_map(|line| line["y"].as_array()).flatten();
+    all.filter_map(Value::as_f64).collect()
 }
 
 fn line(x: &[f64], y: &[Option<f64>], name: &str, color: &str) -> Value {
