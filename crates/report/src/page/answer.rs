@@ -1,12 +1,13 @@
 //! The answer of a result: one sentence with its figures, its verdict, and what speaks against it.
 
 use fathom_core::Quantile;
+use fathom_core::measure::{Flow, Upkeep};
 use fathom_core::spec::Pattern;
 use fathom_core::verdict::{code_in_words, concerns_result};
 
 use super::{Sentence, Tone};
 use crate::document::{Command, Document, Ended, Found, Severity, Stream, Trial, Verdict};
-use crate::figures::{self, Summary, plus_minus};
+use crate::figures::{self, Summary, TrialPart, plus_minus};
 
 /// The percentile that an answer names.
 const TAIL: Quantile = Quantile(0.99);
@@ -90,7 +91,7 @@ fn of_trial(trial: &Trial) -> String {
         return completed;
     }
     let summary = figures::summary(trial, None, &[TAIL]);
-    let Some(iops) = summary.iops else { return "no I/O completed".to_owned() };
+    let Some(iops) = summary.iops.filter(|iops| 0.0 < iops.value) else { return upkeep(trial) };
     let half = spaced(plus_minus(Some(&iops)));
     let bytes = summary.bandwidth.map_or(0.0, |one| one.value);
     let moved = match bytes {
@@ -102,6 +103,17 @@ fn of_trial(trial: &Trial) -> String {
         ),
     };
     format!("{} IOPS{half}{moved}{}", figures::significant(iops.value), tail(&summary))
+}
+
+/// "1,200 trims per second": of a trial that neither reads nor writes.
+fn upkeep(trial: &Trial) -> String {
+    let rate = |(what, flow): (Upkeep, Flow)| {
+        let rate = figures::per_second(flow.ios(), trial.window())?;
+        let plural = if what == Upkeep::Flush { "flushes" } else { "trims" };
+        Some(format!("{} {plural} per second", figures::significant(rate)))
+    };
+    let all: Vec<String> = TrialPart::whole(trial).upkeep().into_iter().filter_map(rate).collect();
+    if all.is_empty() { "no I/O completed".to_owned() } else { all.join(", ") }
 }
 
 /// ", p99 4.80 ms ±3%"; empty if too few samples carry it.
