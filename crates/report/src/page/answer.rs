@@ -143,7 +143,7 @@ fn range(trials: &[Trial]) -> String {
     }
 }
 
-/// "reads 3,194 MB/s in sequence, 11,474 IOPS at random (one at a time: 1,105, p99 1.93 ms); writes
+/// "Reads 3,194 MB/s in sequence, 11,474 IOPS at random (one at a time: 1,105, p99 1.93 ms); writes
 /// 1,409 MB/s in sequence, 8,307 IOPS at random".
 fn portrait(trials: &[Trial]) -> String {
     let sides = [("reads", 1.0), ("writes", 0.0)].map(|(name, share)| {
@@ -159,7 +159,7 @@ fn portrait(trials: &[Trial]) -> String {
         (!parts.is_empty()).then(|| format!("{name} {}", parts.join(", ")))
     });
     let sides: Vec<String> = sides.into_iter().flatten().collect();
-    if sides.is_empty() { range(trials) } else { sides.join("; ") }
+    if sides.is_empty() { range(trials) } else { figures::capitalized(&sides.join("; ")) }
 }
 
 /// Whether a step only reads (1) or only writes (0), at random or in sequence.
