@@ -171,8 +171,10 @@ pub fn log_axis(title: &str, values: impl Iterator<Item = f64>) -> Value {
         Some((low.min(value), high.max(value)))
     });
     if let Some((low, high)) = ends {
-        // The library leaves some room at both ends.
-        put_labels(&mut value, &labeled(log_ticks(low * 0.8, high * 1.25)));
+        // So wide that there are labels at both sides of values that are all alike.
+        let (low, high) = (low * 0.8, high * 1.25);
+        put_labels(&mut value, &labeled(log_ticks(low, high)));
+        value["range"] = json!([low.log10(), high.log10()]);
     }
     value
 }
@@ -210,7 +212,8 @@ fn layout(lines: &Lines) -> Value {
     let top = if named { 74 } else { 36 };
     let dots = || lines.series.iter().flat_map(|series| &series.dots);
     let x = axis(&lines.x, dots().map(|dot| dot.x));
-    let y = axis(&lines.y, dots().filter_map(|dot| dot.y));
+    let ends = |dot: &Dot| dot.y.map(|y| [y, y + dot.half.unwrap_or(0.0)]);
+    let y = axis(&lines.y, dots().filter_map(ends).flatten());
     let mut layout = json!({
         "xaxis": x, "yaxis": y, "barmode": "group", "bargap": 0.3,
         "margin": {"l": 56, "r": 16, "t": top, "b": 44},
