@@ -215,10 +215,18 @@ impl Judgement {
         self.excuse(OF_CHANGE, why);
     }
 
-    /// Turns the finding about data that repeats itself into a note, if the trial was meant to show
-    /// its effect, for this reason.
+    /// Turns the findings about data that repeats itself into notes, if the trial was meant to show
+    /// its effect, for this reason: such data may be faster than any medium.
     pub fn excuse_repetition(&mut self, why: &str) {
-        self.excuse(&["repeating-payload"], why);
+        if self.findings.iter().all(|finding| finding.code != "repeating-payload") {
+            return;
+        }
+        for finding in &mut self.findings {
+            if finding.code == "faster-than-rated" {
+                finding.severity = finding.severity.min(Severity::Suspect);
+            }
+        }
+        self.excuse(&["faster-than-rated", "repeating-payload"], why);
     }
 
     fn excuse(&mut self, codes: &[&str], why: &str) {
