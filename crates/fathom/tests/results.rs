@@ -308,7 +308,10 @@ fn a_report_goes_to_stdout_alone() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
     let markdown = stdout(&place.run(&["report", "r.jsonl", "--markdown", "-"]));
     assert!(markdown.starts_with("# Storage run"), "{markdown}");
-    assert_eq!(code(&place.run(&["report", "r.jsonl", "--html", "-", "--csv", "-"])), 2);
+    for other in ["-", "/dev/stdout"] {
+        let both = ["report", "r.jsonl", "--html", "-", "--csv", other];
+        assert_eq!(code(&place.run(&both)), 2);
+    }
     let both = ["run", "sim:queue", "-d", "1s", "--json", "--csv", "-"];
     assert_eq!(code(&place.run(&both)), 2);
 }

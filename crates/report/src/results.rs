@@ -5,7 +5,7 @@ use fathom_core::measure::Flow;
 use fathom_core::stats::{self, Estimate, Slice};
 use fathom_core::{Bytes, Quantile, Span};
 
-use crate::document::{Axis, Coordinate, Document, Found, Role, Scale, Trial, Verdict};
+use crate::document::{Axis, Coordinate, Document, Found, PeakFound, Role, Scale, Trial, Verdict};
 use crate::figures::{self, Summary, TrialPart};
 
 /// The percentiles of every result.
@@ -141,6 +141,19 @@ impl<'a> Results<'a> {
         let streams = trials.flat_map(|(_, trial)| &trial.point.streams);
         streams.map(|stream| stream.block_sizes().largest())
     }
+}
+
+/// The point that a search for a peak chose: by its official run if there was one, otherwise by its
+/// probes. None in any other document, or if no point was chosen.
+pub fn chosen(document: &Document) -> Option<Spot<'_>> {
+    let found = document.conclusion.as_ref()?.found.as_ref()?;
+    let Found::Peak(PeakFound { choice: Some(choice), .. }) = found else { return None };
+    let official = Results::of(document, &[Role::Official]).spots.into_iter().next();
+    let is_chosen = |spot: &Spot<'_>| spot.coordinates.iter().any(|at| at.value == Some(*choice));
+    official.or_else(|| {
+        let probes = Results::of(document, &[Role::Result, Role::Probe]);
+        probes.spots.into_iter().find(is_chosen)
+    })
 }
 
 impl<'a> Spot<'a> {

@@ -3,25 +3,24 @@
 use std::collections::BTreeMap;
 
 use fathom_core::Span;
-use fathom_core::experiment::PeakFound;
 use fathom_core::measure::Flow;
 use fathom_core::stats::{self, Estimate};
 use fathom_core::verdict::concerns_result;
 
 use crate::document::{
-    Document, Finding, Found, ResultSummary, Role, SUMMARY_VERSION, Severity, SummaryFigures,
+    Document, Finding, ResultSummary, Role, SUMMARY_VERSION, Severity, SummaryFigures,
     SummaryResult, Trial,
 };
 use crate::figures;
 use crate::page;
-use crate::results::{QUANTILES, Results, Spot};
+use crate::results::{QUANTILES, Results, Spot, chosen};
 
 /// The summary of a result.
 pub fn summary(document: &Document) -> ResultSummary {
     let results = results(document);
-    let figures = match (results.as_slice(), chosen(document)) {
-        ([only], _) => Some(only.figures.clone()),
-        (_, chosen) => chosen,
+    let figures = match results.as_slice() {
+        [only] => Some(only.figures.clone()),
+        _ => chosen(document).map(|spot| of_figures(&spot)),
     };
     // A finding that the experiment is there to make is no doubt.
     let severity = |finding: &Finding| match concerns_result(&finding.code) {
@@ -74,14 +73,19 @@ fn results(document: &Document) -> Vec<SummaryResult> {
 
 fn of_spot(results: &Results<'_>, spot: &Spot<'_>) -> SummaryResult {
     let coordinates = results.axes.iter().zip(&spot.coordinates);
-    let trials: Vec<&Trial> = spot.trials.iter().map(|(_, trial)| *trial).collect();
+    let first = spot.trials.first();
     SummaryResult {
-        name: trials.first().map_or_else(String::new, |trial| trial.point.name.clone()),
+        name: first.map_or_else(String::new, |(_, trial)| trial.point.name.clone()),
         coordinates: coordinates.map(|(axis, at)| (axis.name.clone(), at.label.clone())).collect(),
         trials: spot.counted,
         verdict: spot.verdict,
-        figures: of_summary(&spot.summary, mean(&trials)),
+        figures: of_figures(spot),
     }
+}
+
+fn of_figures(spot: &Spot<'_>) -> SummaryFigures {
+    let trials: Vec<&Trial> = spot.trials.iter().map(|(_, trial)| *trial).collect();
+    of_summary(&spot.summary, mean(&trials))
 }
 
 fn of_summary(summary: &figures::Summary, mean_ns: Option<Estimate>) -> SummaryFigures {
@@ -113,13 +117,4 @@ fn mean(trials: &[&Trial]) -> Option<Estimate> {
     }
     let half_width = stats::mean(&course).and_then(|mean| mean.half_width);
     Some(Estimate { value: flow.response_time().mean()?, half_width })
-}
-
-/// The figures of the point that a search for a peak chose.
-fn chosen(document: &Document) -> Option<SummaryFigures> {
-    let found = document.conclusion.as_ref()?.found.as_ref()?;
-    let Found::Peak(PeakFound { choice: Some(choice), .. }) = found else { return None };
-    let results = Results::of(document, &[Role::Result, Role::Probe]);
-    let is_chosen = |spot: &&Spot<'_>| spot.coordinates.iter().any(|at| at.value == Some(*choice));
-    results.spots.iter().find(is_chosen).map(|spot| of_spot(&results, spot).figures)
 }

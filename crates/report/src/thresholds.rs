@@ -1,12 +1,11 @@
 //! Thresholds: the conditions under which a result counts as failed, such as a p99 above 2 ms.
 
 use fathom_core::Quantile;
-use fathom_core::experiment::PeakFound;
 use fathom_core::stats::Estimate;
 
 use crate::document::{Document, Found, Role, Trial, Verdict};
 use crate::figures::{self, plus_minus};
-use crate::results::{Results, Spot, mean_and_max, pooled};
+use crate::results::{Results, Spot, chosen, mean_and_max, pooled};
 
 /// A condition under which a result fails.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,39 +133,23 @@ impl Metric {
 }
 
 /// The results to compare: every trial, every point of an experiment, or the point that a search chose.
-fn measured(document: &Document) -> Vec<Measured<'_>> {
+fn measured<'a>(document: &'a Document) -> Vec<Measured<'a>> {
     if !document.is_experiment() {
-        let of_trial = |trial| Measured { name: trial_name(trial), trials: Vec::from([trial]) };
-        return document.trials.iter().map(of_trial).collect();
+        return document.trials.iter().filter_map(|trial| Measured::of([trial])).collect();
     }
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    let of_spot = |spot: &Spot<'_>| -> Option<(String, Vec<usize>)> {
-        let first = spot.trials.first()?;
-        Some((trial_name(first.1), spot.trials.iter().map(|(number, _)| *number).collect()))
+    let spots = match found {
+        Some(Found::Peak(_)) => chosen(document).into_iter().collect(),
+        _ => Results::of(document, &[Role::Result]).spots,
     };
-    let chosen = match found {
-        Some(Found::Peak(PeakFound { choice: Some(choice), .. })) => Some(*choice),
-        Some(Found::Peak(_)) => return Vec::new(),
-        _ => None,
-    };
-    let spots: Vec<(String, Vec<usize>)> = match chosen {
-        None => Results::of(document, &[Role::Result]).spots.iter().filter_map(of_spot).collect(),
-        Some(choice) => {
-            let official = Results::of(document, &[Role::Official]);
-            let probes = Results::of(document, &[Role::Result, Role::Probe]);
-            let is_chosen =
-                |spot: &&Spot<'_>| spot.coordinates.iter().any(|at| at.value == Some(choice));
-            let spot = official.spots.first().or(probes.spots.iter().find(is_chosen));
-            spot.and_then(of_spot).into_iter().collect()
-        }
-    };
-    let all = spots.into_iter().map(|(name, numbers)| Measured {
-        name,
-        trials: numbers.iter().filter_map(|number| document.trials.get(number - 1)).collect(),
-    });
-    all.collect()
+    let trials = |spot: Spot<'a>| spot.trials.into_iter().map(|(_, trial)| trial);
+    spots.into_iter().filter_map(|spot| Measured::of(trials(spot))).collect()
 }
 
-fn trial_name(trial: &Trial) -> String {
-    trial.point.name.clone()
+impl<'a> Measured<'a> {
+    /// These trials of one point; none without a trial.
+    fn of(trials: impl IntoIterator<Item = &'a Trial>) -> Option<Self> {
+        let trials: Vec<&Trial> = trials.into_iter().collect();
+        Some(Self { name: trials.first()?.point.name.clone(), trials })
+    }
 }

@@ -213,6 +213,9 @@ pub fn after_failure(journal: Journal) {
 /// When there are two.
 pub fn distinct<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Error> {
     let place = |path: &Path| {
+        if is_stdout(path) {
+            return (PathBuf::new(), None);
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         // A missing folder is refused when the file is created.

@@ -488,7 +488,14 @@ impl Trial {
 
     /// The series with its distributions, as the core has it.
     pub fn stretches(&self) -> Vec<fathom_core::measure::Stretch> {
-        self.series.iter().map(Interval::to_core).collect()
+        self.stretches_of(|_| true)
+    }
+
+    /// The same of some streams alone. Distributions of others are not unpacked: that would be work
+    /// for the square of the number of streams.
+    pub fn stretches_of(&self, is_own: impl Fn(u32) -> bool) -> Vec<fathom_core::measure::Stretch> {
+        let own = self.series.iter().filter(|interval| is_own(interval.stream));
+        own.map(Interval::to_core).collect()
     }
 
     /// The ledger of all workers.

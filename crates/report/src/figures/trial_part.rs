@@ -106,9 +106,7 @@ impl<'a> TrialPart<'a> {
 
     /// Its series with distributions.
     pub fn stretches(&self) -> Vec<Stretch> {
-        let mut stretches = self.trial.stretches();
-        stretches.retain(|stretch| self.has(stretch.stream));
-        stretches
+        self.trial.stretches_of(|stream| self.has(stream))
     }
 
     /// Its figures, of one direction or of both together.
