@@ -481,9 +481,20 @@ impl Trial {
 
     /// Every interval of every stream in plain numbers, in no particular order.
     pub fn intervals(&self) -> impl Iterator<Item = fathom_core::measure::Interval> + '_ {
+        self.intervals_of(|_| true)
+    }
+
+    /// The same of some streams alone. Intervals of others are not made: that would be work for the
+    /// square of the number of streams.
+    pub fn intervals_of(
+        &self,
+        is_own: impl Fn(u32) -> bool + Copy,
+    ) -> impl Iterator<Item = fathom_core::measure::Interval> {
         let from_series = self.intervals.is_empty().then_some(&self.series);
-        let from_series = from_series.into_iter().flatten().map(Interval::plain);
-        from_series.chain(self.intervals.iter().flat_map(IntervalRow::intervals))
+        let from_series = from_series.into_iter().flatten();
+        let own = from_series.filter(move |interval| is_own(interval.stream)).map(Interval::plain);
+        let rows = self.intervals.iter().filter(move |row| is_own(row.stream));
+        own.chain(rows.flat_map(IntervalRow::intervals))
     }
 
     /// The series with its distributions, as the core has it.

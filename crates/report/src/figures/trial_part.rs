@@ -111,7 +111,7 @@ impl<'a> TrialPart<'a> {
 
     /// Its figures, of one direction or of both together.
     pub fn summary(&self, direction: Option<Direction>, quantiles: &[Quantile]) -> Summary {
-        let own = self.trial.intervals().filter(|interval| self.has(interval.stream));
+        let own = self.trial.intervals_of(|stream| self.has(stream));
         let slices = stats::slices(own);
         let flow = self.flow(direction);
         let iops = stats::iops_series(&slices, direction);
