@@ -94,7 +94,7 @@ results_made=0
 measure() { # ARGUMENTS OF fathom run
   results_made=$((results_made + 1))
   result=$FATHOM_BED/result-$results_made.jsonl
-  run_fathom run "$@" --out "$result"
+  run_fathom run "$@" --details --out "$result"
 }
 
 # Whether a figure lies between two others: 0 if it does; 2 if it is below, as on a busy machine; 1 if it is

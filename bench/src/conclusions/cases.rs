@@ -3,13 +3,12 @@
 
 use fathom_core::experiment::map::{Map, SearchOptions, Settings, Shape, Surface, cells_at_most};
 use fathom_core::experiment::{
-    Axis, BestPractice, Candidate, Circumstances, Drives, Experiment, Objective, PassOrder, Peak,
-    Question, Scale, Search, Study, Sustain, Sweep, SweepSettings, Test, TestSettings, Vary,
-    test_plan,
+    Axis, BestPractice, Candidate, Circumstances, Drives, Experiment, PassOrder, Peak, Question,
+    Scale, Search, Study, Sustain, Sweep, SweepSettings, Test, TestSettings, Vary, test_plan,
 };
 use fathom_core::spec::{
-    Arrivals, BlockSizes, Distribution, Kind, Pacing, Pattern, Payload, Point, Region, Stream,
-    Workers,
+    Arrivals, BlockSizes, Distribution, Kind, Objective, Pacing, Pattern, Payload, Point, Region,
+    Stream, Workers,
 };
 use fathom_core::trial::Coordinate;
 use fathom_core::{Bytes, Quantile, Rate, Span};

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use fathom_core::{Refusal, RefusalKind, typed_word};
+use fathom_core::{Refusal, RefusalKind};
 use fathom_engine::RunError;
 pub use fathom_engine::plain;
 use fathom_engine::target::TargetError;
@@ -26,7 +26,7 @@ pub mod exit {
     pub const VOID: u8 = 4;
     /// A result could not be written or read.
     pub const OUTPUT: u8 = 5;
-    /// Measured, but a condition of `--fail-if` holds.
+    /// Measured, but a condition of `--fail-if` holds, or a promise was not kept.
     pub const FAILED: u8 = 6;
     /// Ended by a signal: this plus the signal's number, as in shells.
     pub const SIGNAL: u8 = 128;
@@ -40,7 +40,7 @@ Exit codes:
   3  the target or the machine does not allow it; what was measured before, if anything, is kept
   4  measured, but void: the numbers are not what was asked for
   5  a result could not be written or read
-  6  measured, and a condition of --fail-if holds
+  6  measured, and a condition of --fail-if holds, or a promise is not kept
   130, 143  ended by Ctrl-C or SIGTERM; what was measured until then is kept";
 }
 
@@ -51,8 +51,9 @@ pub enum Error {
     Refusal(Refusal),
     /// A workload file cannot be used; shown with the place in it.
     Workload(String),
-    /// Conditions of `--fail-if` hold: each as it was typed, and why.
-    Failed(Vec<(String, String)>),
+    /// What the user named as failure: each condition of `--fail-if` that holds, as it was typed and
+    /// why, and each promise that was not kept.
+    Failed(Vec<String>),
     /// A signal ended it.
     Interrupted {
         /// The signal's number.
@@ -116,12 +117,7 @@ impl fmt::Display for Error {
         match self {
             Self::Refusal(refusal) => refusal.fmt(f),
             Self::Workload(text) => f.write_str(text),
-            Self::Failed(all) => {
-                let each = all
-                    .iter()
-                    .map(|(typed, why)| format!("--fail-if {}: {why}", typed_word(typed)));
-                f.write_str(&each.collect::<Vec<_>>().join("; "))
-            }
+            Self::Failed(all) => f.write_str(&all.join("; ")),
             Self::Interrupted { signal, meaning } => write!(
                 f,
                 "interrupted by {}: {meaning}",

@@ -346,6 +346,53 @@ fn a_threshold_decides_about_the_exit_code() {
 }
 
 #[test]
+fn a_promise_that_is_not_kept_is_told_and_gives_an_exit_code() {
+    let place = Place::new();
+    let told = |promise: &[&str], out: &str| {
+        let run = ["run", "sim:queue", "-d", "1s", "--out", out];
+        let output = place.run(&[&run[..], promise].concat());
+        let answer = stdout(&output).replace('\n', " ");
+        (code(&output), answer, stderr(&output))
+    };
+    // 80,000 IOPS, and 400 us for each I/O.
+    let (code_of, said, _) = told(&["--rated-iops", "79k"], "a.jsonl");
+    assert_eq!(code_of, 0, "{said}");
+    assert_has(&said, &["101 % of the promised 79,000 IOPS: kept; sound", "fathom sustain"]);
+    let (code_of, said, error) = told(&["--rated-iops", "200k"], "b.jsonl");
+    assert_eq!(code_of, 6, "{error}");
+    assert_has(&said, &["40 % of the promised 200,000 IOPS: not kept; sound"]);
+    assert!(!said.contains("fathom sustain"), "{said}");
+    assert_has(&error, &["error: 40 % of the promised 200,000 IOPS: not kept"]);
+    let (code_of, said, _) = told(&["--promised-latency", "p99<=300us"], "c.jsonl");
+    assert_eq!(code_of, 6);
+    assert_has(&said, &["p99 400 us, promised 300 us at most: not kept"]);
+    // Neither a load that asks for less nor too few I/Os decide anything.
+    let asked =
+        ["--rated-bandwidth", "1GB/s", "--rate", "10k", "--promised-latency", "p99.999<=1ms"];
+    let (code_of, said, error) = told(&asked, "d.jsonl");
+    assert_eq!(code_of, 0, "{error}");
+    let less = "of the promised 1,000 MB/s: not tested, because the load asked for less";
+    let few = "promised p99.999 of 1.00 ms at most: unknown (too few I/Os)";
+    assert_has(&said, &[less, few]);
+    let summary = stdout(&place.run(&["report", "b.jsonl", "--summary"]));
+    assert_has(&summary, &["\"kept\": \"no\""]);
+}
+
+#[test]
+fn the_evidence_of_a_doubt_is_among_the_details() {
+    let place = Place::new();
+    let run = ["run", "sim:queue", "-d", "1s", "--rated-iops", "60k", "--out"];
+    let brief = stdout(&place.run(&[&run[..], &["a.jsonl"]].concat()));
+    assert_has(&brief, &["  void     Faster than the rating", "`fathom report --details`"]);
+    assert!(!brief.contains("I/Os due"), "{brief}");
+    let whole = stdout(&place.run(&[&run[..], &["b.jsonl", "--details"]].concat()));
+    let report = stdout(&place.run(&["report", "a.jsonl", "--details"]));
+    for text in [whole, report] {
+        assert_has(&text, &["that it is rated at.", "write random data", "I/Os due"]);
+    }
+}
+
+#[test]
 fn report_shows_again_what_run_showed() {
     let place = Place::new();
     let shown = stdout(&place.run(&["run", "sim:queue", "-d", "1s", "--out", "r.jsonl"]));
@@ -561,7 +608,9 @@ fn what_a_probe_told_is_held_against_every_step_and_kept_with_the_target() {
         let words = ["quick", &target, "-d", "200ms", "--warm-up", "0", "--out", &out];
         let output = place.run(&words);
         assert_eq!(code(&output), 0, "{}", stderr(&output));
-        assert_has(&stdout(&output), &["probe    whether it compresses", told]);
+        assert_has(&stdout(&output), &["probe    whether it compresses"]);
+        let report = stdout(&place.run(&["report", &out, "--details"]));
+        assert_has(&report.replace('\n', " "), &[told]);
         let result = std::fs::read_to_string(place.join(&out)).unwrap();
         assert_eq!(result.matches("\"code\":\"data-reduction\"").count(), findings);
         assert_eq!(result.matches("\"reduction\":{\"passes\":6").count(), 1);
@@ -571,7 +620,8 @@ fn what_a_probe_told_is_held_against_every_step_and_kept_with_the_target() {
     let times = ["-d", "200ms", "--warm-up", "0", "--official", "200ms", "--up-to", "4"];
     let output = place.run(&[&words[..], &times[..], &["--out", "peak.jsonl"]].concat());
     assert_eq!(code(&output), 4, "{}", stderr(&output));
-    assert_has(&stdout(&output), &["skips zeros, by a probe"]);
+    let report = stdout(&place.run(&["report", "peak.jsonl", "--details"]));
+    assert_has(&report, &["skips zeros, by a probe"]);
     // Without an official run, or with `--no-probe`, only the search writes.
     for (more, probes) in
         [(&[][..], true), (&["--official", "none"], false), (&["--no-probe"], false)]

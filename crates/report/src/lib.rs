@@ -12,6 +12,7 @@ pub mod html;
 pub mod image;
 pub mod markdown;
 pub mod page;
+pub mod promises;
 pub mod results;
 pub mod summary;
 pub mod terminal;

@@ -9,10 +9,11 @@ use fathom_core::verdict::concerns_result;
 
 use crate::document::{
     Document, Finding, ResultSummary, Role, SUMMARY_VERSION, Severity, SummaryFigures,
-    SummaryResult, Trial,
+    SummaryPromise, SummaryResult, Trial,
 };
 use crate::figures;
 use crate::page;
+use crate::promises::{Promise, promises};
 use crate::results::{QUANTILES, Results, Spot, chosen};
 
 /// The summary of a result.
@@ -47,9 +48,14 @@ pub fn summary(document: &Document) -> ResultSummary {
         verdict: document.verdict(),
         doubts: codes(&[Severity::Void, Severity::Suspect]),
         notes: codes(&[Severity::Note]),
+        promises: promises(document).into_iter().map(promise).collect(),
         figures,
         results,
     }
+}
+
+fn promise(promise: Promise) -> SummaryPromise {
+    SummaryPromise { text: promise.text, kept: promise.kept }
 }
 
 /// Every trial, or every point of an experiment.

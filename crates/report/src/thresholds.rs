@@ -43,9 +43,11 @@ pub enum Metric {
 }
 
 /// What was measured at one place.
-struct Measured<'a> {
-    name: String,
-    trials: Vec<&'a Trial>,
+pub(crate) struct Measured<'a> {
+    /// The name of its point.
+    pub name: String,
+    /// Its trials.
+    pub trials: Vec<&'a Trial>,
 }
 
 /// The thresholds that a result has crossed: for each a clause that says where, and what the figure is
@@ -98,7 +100,8 @@ fn failure(trials: &[&Trial], condition: Condition) -> Option<String> {
 }
 
 impl Metric {
-    fn of(self, trials: &[&Trial]) -> Option<Estimate> {
+    /// What it is of trials of one point together.
+    pub(crate) fn of(self, trials: &[&Trial]) -> Option<Estimate> {
         let exact = |value: f64| Estimate { value, half_width: None };
         match self {
             Self::Iops => pooled(trials, &[]).iops,
@@ -109,7 +112,7 @@ impl Metric {
         }
     }
 
-    fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         match self {
             Self::Iops => "IOPS".to_owned(),
             Self::Bandwidth => "the bandwidth".to_owned(),
@@ -123,7 +126,7 @@ impl Metric {
         if self == Self::Iops { "are" } else { "is" }
     }
 
-    fn text(self, value: f64) -> String {
+    pub(crate) fn text(self, value: f64) -> String {
         match self {
             Self::Iops => figures::significant(value),
             Self::Bandwidth => format!("{} MB/s", figures::significant(value / 1e6)),
@@ -133,7 +136,7 @@ impl Metric {
 }
 
 /// The results to compare: every trial, every point of an experiment, or the point that a search chose.
-fn measured<'a>(document: &'a Document) -> Vec<Measured<'a>> {
+pub(crate) fn measured<'a>(document: &'a Document) -> Vec<Measured<'a>> {
     if !document.is_experiment() {
         return document.trials.iter().filter_map(|trial| Measured::of([trial])).collect();
     }
@@ -148,7 +151,7 @@ fn measured<'a>(document: &'a Document) -> Vec<Measured<'a>> {
 
 impl<'a> Measured<'a> {
     /// These trials of one point; none without a trial.
-    fn of(trials: impl IntoIterator<Item = &'a Trial>) -> Option<Self> {
+    pub fn of(trials: impl IntoIterator<Item = &'a Trial>) -> Option<Self> {
         let trials: Vec<&Trial> = trials.into_iter().collect();
         Some(Self { name: trials.first()?.point.name.clone(), trials })
     }

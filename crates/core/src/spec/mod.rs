@@ -34,7 +34,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::measure::Direction;
-use crate::units::{Bytes, Rate, Span};
+use crate::units::{Bytes, Quantile, Rate, Span};
 
 /// Whether a property is what it is unless somebody says otherwise.
 fn is_usual<T: Default + PartialEq>(property: &T) -> bool {
@@ -85,6 +85,25 @@ pub struct Rated {
     /// Bytes per second.
     #[serde(rename = "bandwidth_bytes_per_second")]
     pub bandwidth: Option<Bytes>,
+    /// The response time that a share of the I/Os stays within.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_time: Option<Objective>,
+}
+
+/// A bound on a quantile of the response time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Objective {
+    /// The quantile.
+    pub quantile: Quantile,
+    /// Its bound.
+    #[serde(rename = "bound_ns")]
+    pub bound: Span,
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} <= {}", self.quantile, self.bound)
+    }
 }
 
 impl Point {

@@ -22,6 +22,8 @@ impl Point {
         holds(!self.streams.is_empty(), "the point has no stream")?;
         let rated = self.rated.iops.is_none_or(is_a_rate);
         holds(rated, "what the targets are rated at is no rate")?;
+        let time = self.rated.response_time.is_none_or(|promised| is_share(promised.quantile.0));
+        holds(time, "the promised percentile is none")?;
         let depth = |stream: &Stream| u64::from(stream.pacing.queue_depth());
         let depths: u64 = self.streams.iter().map(depth).sum();
         holds(u32::try_from(depths).is_ok(), "its queue depths are too large")?;

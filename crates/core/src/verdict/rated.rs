@@ -100,7 +100,7 @@ mod tests {
     fn rated(iops: Option<f64>, bandwidth: Option<u64>) -> (Verdict, String) {
         let mut invented = Invented::writes();
         let bandwidth = bandwidth.map(Bytes);
-        invented.trial.point.rated = Rated { iops: iops.map(Rate), bandwidth };
+        invented.trial.point.rated = Rated { iops: iops.map(Rate), bandwidth, response_time: None };
         let judgement = invented.judge();
         let evidence = judgement.findings.iter().map(|one| one.evidence.as_str());
         (judgement.verdict(), evidence.collect())

@@ -16,7 +16,7 @@ use fathom_report::thresholds::Threshold;
 
 use super::axes::{self, AxisArg};
 use super::habits;
-use super::options::{AccessArgs, Consent, Reports, Request, Results, StartArgs, Typed};
+use super::options::{AccessArgs, Consent, Promised, Reports, Request, Results, StartArgs, Typed};
 use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
 use super::thresholds::threshold;
@@ -215,6 +215,10 @@ pub struct Quick {
     /// Remove scratch files that a killed run has left in the folder, without asking
     #[arg(long)]
     pub remove_leftovers: bool,
+    /// What the target is said to do. IOPS are compared with random steps, the bandwidth with
+    /// sequential ones, and the response time with one I/O at a time.
+    #[command(flatten)]
+    pub promised: Promised,
     /// What may be written to.
     #[command(flatten)]
     pub consent: Consent,
@@ -688,7 +692,7 @@ pub struct Report {
     /// The chart that --svg and --png write; an unknown name lists the charts
     #[arg(long, value_name = "NAME")]
     pub chart: Option<String>,
-    /// Show every trial of an experiment in full
+    /// Show every trial in full, and the evidence of each doubt with advice
     #[arg(long)]
     pub details: bool,
     /// End with exit code 6 if this holds for a result: 'p99>2ms', 'mean>1ms', 'max>1s', 'iops<50k',

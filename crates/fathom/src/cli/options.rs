@@ -205,13 +205,36 @@ pub struct LoadArgs {
     /// time]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, value_parser = values::seed)]
     pub seed: Option<u64>,
-    /// The IOPS that all targets together are rated at: 80k. A faster result is doubted
+    /// What the targets are said to do.
+    #[command(flatten)]
+    pub promised: Promised,
+}
+
+/// What the maker or the operator of the targets says that they do, all together.
+#[derive(Clone, Copy, Debug, Default, ClapArgs)]
+pub struct Promised {
+    /// The IOPS that all targets together are rated at: 80k. The answer says whether they are
+    /// reached; a faster result is doubted. A promise that is not kept gives exit code 6
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rates::rated_iops)]
     pub rated_iops: Option<Rate>,
     /// The bandwidth that they are rated at: 800MB/s
     #[arg(long, value_name = "BANDWIDTH", allow_hyphen_values = true,
           value_parser = rates::rated_bandwidth)]
     pub rated_bandwidth: Option<Bytes>,
+    /// The response time that was promised: 'p99<=1ms', with any percentile from p50 to p99.999
+    #[arg(long = "promised-latency", value_name = "BOUND", allow_hyphen_values = true, value_parser = values::objective)]
+    pub promised_time: Option<spec::Objective>,
+}
+
+impl Promised {
+    /// As a point has it.
+    pub fn rated(self) -> spec::Rated {
+        spec::Rated {
+            iops: self.rated_iops,
+            bandwidth: self.rated_bandwidth,
+            response_time: self.promised_time,
+        }
+    }
 }
 
 /// When what is written is flushed.
@@ -407,6 +430,9 @@ pub struct Results {
     /// Print the document (JSON Lines) to stdout and everything else to stderr
     #[arg(long)]
     pub json: bool,
+    /// Show also where every I/O went, what the CPUs did, and the evidence of each doubt
+    #[arg(long)]
+    pub details: bool,
     /// End with exit code 6 if this holds for a result: 'p99>2ms', 'mean>1ms', 'max>1s', 'iops<50k',
     /// 'bandwidth<1GB/s', suspect or void; several are possible
     #[arg(long, value_name = "CONDITION", value_parser = threshold)]

@@ -3,7 +3,8 @@
 
 use clap::{Args as ClapArgs, ValueEnum};
 use fathom_core::Span;
-use fathom_core::experiment::{Objective, Test, Vary, Watch};
+use fathom_core::experiment::{Test, Vary, Watch};
+use fathom_core::spec::Objective;
 
 use super::options::{Request, Results, StartArgs};
 use super::values::{self, Official, Passes};

@@ -1,10 +1,10 @@
 //! Values that only the command line knows: each reads what people type, and refuses what could
 //! mean two things.
 
-use fathom_core::experiment::{Objective, Test, Watch};
+use fathom_core::experiment::{Test, Watch};
 use fathom_core::spec::{
-    BackendKind, Hint, IoPriority, Limit, Payload, RestFrom, Rests, SubmissionThread, SyncMode,
-    Workers,
+    BackendKind, Hint, IoPriority, Limit, Objective, Payload, RestFrom, Rests, SubmissionThread,
+    SyncMode, Workers,
 };
 use fathom_core::{Bytes, ParseUnitError, Quantile, Span};
 

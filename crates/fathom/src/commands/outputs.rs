@@ -5,9 +5,11 @@ use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fathom_core::typed_path;
+use fathom_core::facts::Answer;
+use fathom_core::{typed_path, typed_word};
 use fathom_report::document::{Document, Ended, Line, Verdict};
 use fathom_report::page::Level;
+use fathom_report::promises::{Promise, promises};
 use fathom_report::summary::summary;
 use fathom_report::terminal;
 use fathom_report::thresholds::{self, Threshold};
@@ -33,6 +35,12 @@ pub struct Outputs {
     written: Reports,
     trace: Option<TraceFile>,
     fail_if: Vec<Threshold>,
+    details: bool,
+}
+
+/// How much a report says.
+pub fn level(document: &Document, details: bool) -> Level {
+    if details { Level::Full } else { Level::usual(document) }
 }
 
 /// Refuses results that cannot be written, long before there are any.
@@ -87,7 +95,10 @@ impl Outputs {
             .map_or(Ok(()), free)
             .and_then(|()| typed.trace.as_deref().map(TraceFile::create).transpose());
         match trace {
-            Ok(trace) => Ok((Self { written, trace, fail_if: typed.fail_if.clone() }, journal)),
+            Ok(trace) => {
+                let (fail_if, details) = (typed.fail_if.clone(), typed.details);
+                Ok((Self { written, trace, fail_if, details }, journal))
+            }
             Err(taken) => {
                 journal.discard();
                 Err(taken)
@@ -114,7 +125,7 @@ impl Outputs {
             Ok(None)
         };
         let written = typed.written.each_as(free).unwrap_or_default();
-        Self { written, trace: None, fail_if: Vec::new() }
+        Self { written, trace: None, fail_if: Vec::new(), details: typed.details }
     }
 
     /// The same, which fails under these conditions.
@@ -140,7 +151,7 @@ impl Outputs {
         also: impl FnOnce(&Journal) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let document = read_result::document(journal)?;
-        let level = Level::usual(&document);
+        let level = level(&document, self.details);
         let text = terminal::document(&document, level, &style());
         let shown = output::say_text(text.trim_end_matches('\n'));
         let written = self.write(journal, &document);
@@ -162,25 +173,33 @@ impl Outputs {
             true => output::say("").and_then(|()| output::say(&result)),
             false => Ok(()),
         };
-        let reports = self.written.write(document, Level::usual(document));
+        let reports = self.written.write(document, level(document, self.details));
         let trace = self.trace.as_ref().map_or(Ok(()), |trace| output::say(&trace.close()?));
-        journal.outcome().and(said).and(reports).and(trace).and(holds(document, &self.fail_if))
+        let kept = holds(document, &self.fail_if, &promises(document));
+        journal.outcome().and(said).and(reports).and(trace).and(kept)
     }
 }
 
-/// Whether a result that is not void stays within all thresholds.
+/// Whether a result that is not void stays within all thresholds, and keeps these promises.
 ///
 /// # Errors
 ///
-/// When it has crossed one. A result that is void, or that was not finished, has an exit code of its
+/// When it has crossed one, or has not kept one. A result that is void, or that was not finished, has an exit code of its
 /// own.
-pub fn holds(document: &Document, fail_if: &[Threshold]) -> Result<(), Error> {
+pub fn holds(
+    document: &Document,
+    fail_if: &[Threshold],
+    promises: &[Promise],
+) -> Result<(), Error> {
     let finished = document.conclusion.as_ref().is_some_and(|end| end.ended == Ended::Completed);
     if !finished || document.verdict() == Some(Verdict::Void) {
         return Ok(());
     }
-    let crossed = thresholds::crossed(document, fail_if);
-    if crossed.is_empty() { Ok(()) } else { Err(Error::Failed(crossed)) }
+    let crossed = thresholds::crossed(document, fail_if).into_iter();
+    let crossed = crossed.map(|(typed, why)| format!("--fail-if {}: {why}", typed_word(&typed)));
+    let broken = promises.iter().filter(|one| one.kept == Answer::No);
+    let all: Vec<String> = crossed.chain(broken.map(|one| one.text.clone())).collect();
+    if all.is_empty() { Ok(()) } else { Err(Error::Failed(all)) }
 }
 
 /// Says the answer.

@@ -9,7 +9,7 @@ use fathom_engine::target::Overwrite;
 
 use crate::cli::args::Quick;
 use crate::cli::described::Described;
-use crate::cli::options::{AccessArgs, LoadArgs};
+use crate::cli::options::{AccessArgs, LoadArgs, Promised};
 use crate::cli::values::{Backend, Depth, Sizes};
 use crate::error::Error;
 use crate::resolve::{self, Machine, Spec};
@@ -50,6 +50,18 @@ impl Shape {
         self.read_share < 1.0
     }
 
+    /// What of the promises it can be compared with: a device's IOPS are those of random I/Os, its
+    /// bandwidth is that of sequential ones, and its response time is that of an idle device.
+    fn comparable(&self, promised: Promised) -> Promised {
+        let random = self.pattern == Pattern::RANDOM;
+        let alone = self.queue_depth == 1;
+        Promised {
+            rated_iops: promised.rated_iops.filter(|_| random && !alone),
+            rated_bandwidth: promised.rated_bandwidth.filter(|_| !random),
+            promised_time: promised.promised_time.filter(|_| random && alone),
+        }
+    }
+
     /// It on a target from this offset on.
     fn described(&self, args: &Quick, offset: Bytes, seed: u64) -> Described {
         let load = LoadArgs {
@@ -61,6 +73,7 @@ impl Shape {
             warm_up: Some(args.warm_up),
             duration: Some(args.duration),
             seed: Some(seed),
+            promised: self.comparable(args.promised),
             ..LoadArgs::default()
         };
         let access = AccessArgs {

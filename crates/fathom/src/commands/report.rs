@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use fathom_report::chart::{self, Chart};
 use fathom_report::document::{Document, Verdict};
-use fathom_report::page::Level;
 use fathom_report::summary::summary;
 use fathom_report::{csv, figures, image, markdown, terminal};
 
@@ -45,7 +44,7 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
     }
     let images = images(args, &document)?;
     let cells = cells(args, &document)?;
-    let level = if args.details { Level::Full } else { Level::usual(&document) };
+    let level = outputs::level(&document, args.details);
     written.write(&document, level)?;
     if let Some((path, table)) = cells {
         put(path, "cells", table)?;
@@ -73,7 +72,7 @@ fn judged(args: &Report, document: &Document) -> Result<u8, Error> {
     if args.fail_if.is_empty() {
         return Ok(exit::MEASURED);
     }
-    outputs::holds(document, &args.fail_if)?;
+    outputs::holds(document, &args.fail_if, &[])?;
     Ok(if document.verdict() == Some(Verdict::Void) { exit::VOID } else { exit::MEASURED })
 }
 

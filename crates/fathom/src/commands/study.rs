@@ -65,6 +65,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<(Prepared, Results), Er
     let Some(which) = &args.which else {
         return Err(Error::option("fathom study", "no study was named", "see `fathom study`"));
     };
+    promises_nothing(which)?;
     let prepared = match which {
         StudyOf::WriteConcurrency(sweep) => {
             let sweep = by_threads(sweep)?;
@@ -98,6 +99,26 @@ fn by_threads(args: &Sweep) -> Result<Sweep, Error> {
         args.axis.push(each);
     }
     Ok(args)
+}
+
+/// Refuses a promise about the response time: a study compares settings, and which of them the promise
+/// is about is open.
+fn promises_nothing(which: &StudyOf) -> Result<(), Error> {
+    let request = match which {
+        StudyOf::WriteConcurrency(sweep)
+        | StudyOf::MultiStream(sweep)
+        | StudyOf::AccessMix(sweep) => &sweep.request,
+        StudyOf::BestPractice(peak) => &peak.request,
+        StudyOf::Map(_) => return Ok(()),
+    };
+    match request.load.promised.promised_time {
+        None => Ok(()),
+        Some(promised) => Err(Error::option(
+            format!("--promised-latency '{promised}'"),
+            "a study compares settings, and the promise is about one of them",
+            "drop it, or take `fathom run`, `fathom quick`, `fathom peak` or `fathom sustain`",
+        )),
+    }
 }
 
 /// A sweep over each of the named targets, one after the other.

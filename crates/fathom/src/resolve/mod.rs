@@ -20,7 +20,7 @@ pub mod workers;
 
 use fathom_core::facts::{CpuPlace, Target, TargetKind};
 use fathom_core::plan::zone;
-use fathom_core::spec::{BackendKind, Ios, Kind, Point, Rated, Region, Stream, Turns, Workplace};
+use fathom_core::spec::{BackendKind, Ios, Kind, Point, Region, Stream, Turns, Workplace};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::Overwrite;
 
@@ -116,7 +116,7 @@ pub fn settle(
         interval: interval.map_err(whole)?,
         seed: first.load.seed.unwrap_or(machine.fresh_seed),
         buckets: described.buckets,
-        rated: Rated { iops: first.load.rated_iops, bandwidth: first.load.rated_bandwidth },
+        rated: first.load.promised.rated(),
         ..Point::of(streams, times.window)
     };
     let point = match &described.name {

@@ -6,10 +6,10 @@ use fathom_core::facts::{AtomicWrites, CpuPlace, Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
     Access, Active, Arrivals, BackendKind, Cache, Distribution, Flush, Hint, IoPriority, Limit,
-    Loop, Order, Pacing, Pattern, Payload, Point, Rated, RestFrom, Rests, RingMode, Stream,
-    SubmissionThread, SyncMode, Turns, Workers, Workplace,
+    Loop, Objective, Order, Pacing, Pattern, Payload, Point, Rated, RestFrom, Rests, RingMode,
+    Stream, SubmissionThread, SyncMode, Turns, Workers, Workplace,
 };
-use fathom_core::{Bytes, Rate, Span};
+use fathom_core::{Bytes, Quantile, Rate, Span};
 
 use super::{Machine, Spec, consent, settle};
 use crate::cli::args::{Args, Command};
@@ -334,10 +334,14 @@ const RUN: &[Row] = &[
     ("interval", &["f", "--interval", "500ms"], |s| point(s).interval == Span::from_ms(500)),
     ("seed", &["f", "--seed", "7"], |s| point(s).seed == 7),
     ("rated-iops", &["f", "--rated-iops", "80k"], |s| {
-        point(s).rated == Rated { iops: Some(Rate(80e3)), bandwidth: None }
+        point(s).rated == Rated { iops: Some(Rate(80e3)), ..Rated::default() }
     }),
     ("rated-bandwidth", &["f", "--rated-bandwidth", "800MB/s"], |s| {
-        point(s).rated == Rated { iops: None, bandwidth: Some(Bytes(800_000_000)) }
+        point(s).rated == Rated { bandwidth: Some(Bytes(800_000_000)), ..Rated::default() }
+    }),
+    ("promised-latency", &["f", "--promised-latency", "p99<=1ms"], |s| {
+        let promised = Objective { quantile: Quantile(0.99), bound: Span::from_ms(1) };
+        point(s).rated.response_time == Some(promised)
     }),
     ("offset", &["f", "--offset", "1m"], |s| {
         let region = stream(s).regions[0];
@@ -765,7 +769,23 @@ const QUICK: &[Row] = &[
     ("buffered", &["--buffered"], |s| stream(s).access.cache == Cache::Buffered),
     ("backend", &["--backend", "sync"], |s| s.backend == Backend::Named(BackendKind::Sync)),
     ("seed", &["--seed", "7"], |s| point(s).seed == 7 && s.points[1].seed == 8),
+    // Each promise is compared with the steps that it is about.
+    ("rated-iops", &["--rated-iops", "80k"], |s| {
+        promised(s, |rated| rated.iops.is_some()) == [3, 4, 5]
+    }),
+    ("rated-bandwidth", &["--rated-bandwidth", "1GB/s"], |s| {
+        promised(s, |rated| rated.bandwidth.is_some()) == [0, 1]
+    }),
+    ("promised-latency", &["--promised-latency", "p99<=1ms"], |s| {
+        promised(s, |rated| rated.response_time.is_some()) == [2]
+    }),
 ];
+
+/// The steps that carry a promise.
+fn promised(spec: &Spec, carries: fn(&Rated) -> bool) -> Vec<usize> {
+    let steps = spec.points.iter().enumerate();
+    steps.filter(|(_, point)| carries(&point.rated)).map(|(step, _)| step).collect()
+}
 
 #[test]
 fn quick_refuses_what_direct_ios_of_its_steps_cannot_reach() {
@@ -809,7 +829,7 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that need the built program, and are tested in `tests/`.
-const END_TO_END: [&str; 17] = [
+const END_TO_END: [&str; 18] = [
     "workload",
     "set",
     "out",
@@ -819,6 +839,7 @@ const END_TO_END: [&str; 17] = [
     "csv-series",
     "trace",
     "json",
+    "details",
     "fail-if",
     "help",
     "version",

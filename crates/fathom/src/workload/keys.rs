@@ -17,7 +17,7 @@ use crate::cli::searches::{PeakArgs, SustainArgs};
 use crate::cli::values::nearest;
 
 /// Options of a whole run, not of each of its streams.
-pub const COMMON: [&str; 8] = [
+pub const COMMON: [&str; 9] = [
     "warm-up",
     "duration",
     "cool-down",
@@ -26,6 +26,7 @@ pub const COMMON: [&str; 8] = [
     "backend",
     "rated-iops",
     "rated-bandwidth",
+    "promised-latency",
 ];
 
 /// The options of a stream and of its run, alone.
@@ -143,7 +144,7 @@ struct SustainWords {
 
 /// Options that are only valid on the command line: consent, how it begins, and the destinations of
 /// results.
-const NEVER_IN_A_FILE: [&str; 13] = [
+const NEVER_IN_A_FILE: [&str; 14] = [
     "overwrite",
     "destroy",
     "destroy-in-use",
@@ -156,6 +157,7 @@ const NEVER_IN_A_FILE: [&str; 13] = [
     "csv-series",
     "trace",
     "json",
+    "details",
     "fail-if",
 ];
 

@@ -53,7 +53,7 @@ pub use measure::{
 };
 pub use read::{ReadError, START, read, read_from};
 pub use rows::{FlowRow, IntervalRow};
-pub use summary::{ResultSummary, SUMMARY_VERSION, SummaryFigures, SummaryResult};
+pub use summary::{ResultSummary, SUMMARY_VERSION, SummaryFigures, SummaryPromise, SummaryResult};
 pub use write::write_trial;
 
 /// What the first line of every result file says it is.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use fathom_core::facts::Answer;
 use fathom_core::stats::Estimate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,9 @@ pub struct ResultSummary {
     pub doubts: Vec<String>,
     /// The codes of the findings that are notes.
     pub notes: Vec<String>,
+    /// The promises, each with the figure beside it; empty where nothing was promised.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub promises: Vec<SummaryPromise>,
     /// The figures of the only result, or of the one that an experiment chose; null if there is no
     /// such result.
     pub figures: Option<SummaryFigures>,
@@ -53,6 +57,15 @@ pub struct SummaryResult {
     pub verdict: Verdict,
     /// The figures.
     pub figures: SummaryFigures,
+}
+
+/// A promise beside the result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SummaryPromise {
+    /// The figure, what was promised, and whether it was kept.
+    pub text: String,
+    /// Whether it was kept; unknown where the result does not decide it.
+    pub kept: Answer,
 }
 
 /// The figures of a result, of all its streams and both directions together, each with half of its

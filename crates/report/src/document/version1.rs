@@ -220,7 +220,11 @@ impl Point {
             buckets: None,
             looks: self.looks_ns,
             seed: self.seed,
-            rated: spec::Rated { iops: self.rated_iops, bandwidth: self.rated_bandwidth },
+            rated: spec::Rated {
+                iops: self.rated_iops,
+                bandwidth: self.rated_bandwidth,
+                response_time: None,
+            },
         })
     }
 }

@@ -5,6 +5,7 @@ use fathom_core::facts::{Answer, Reduction};
 use super::{Block, Fact, Level, Outcome, Remark, Sentence, Tone};
 use crate::document::{Command, Document, Ended, Found, Host, Verdict};
 use crate::figures;
+use crate::promises::{Promise, advice, promises};
 
 /// With more targets than this, not every target is named.
 const TARGETS: usize = 8;
@@ -82,6 +83,7 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
             sentence: figures::source(source),
             conclusion,
             remarks: Vec::new(),
+            explains: true,
             unchecked: Vec::new(),
         };
     }
@@ -127,6 +129,7 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
         sentence,
         conclusion,
         remarks: doubts.iter().map(Remark::of_doubt).collect(),
+        explains: Level::Full <= level,
         unchecked: missing(document, level),
     }
 }
@@ -151,7 +154,24 @@ fn conclusion(document: &Document) -> Vec<Sentence> {
     }
     let found = document.conclusion.iter().flat_map(|conclusion| &conclusion.sentences);
     sentences.extend(found.map(Sentence::plain));
+    sentences.extend(promised(document));
     sentences
+}
+
+/// Whether the promises were kept, and what tells more.
+fn promised(document: &Document) -> Vec<Sentence> {
+    let promises = promises(document);
+    let more = advice(document, &promises);
+    let sentence = |one: Promise| Sentence {
+        tone: match one.kept {
+            Answer::Yes => Tone::Good,
+            Answer::No => Tone::Bad,
+            Answer::Unknown => Tone::Doubtful,
+        },
+        text: format!("{}.", figures::capitalized(&one.text)),
+    };
+    let all = promises.into_iter().map(sentence);
+    all.chain(more.map(|text| Sentence { tone: Tone::Quiet, text })).collect()
 }
 
 /// The checks that were not made, if no section of the page says why.

@@ -1,6 +1,7 @@
 //! The answer of a result: one sentence with its figures, its verdict, and what speaks against it.
 
 use fathom_core::Quantile;
+use fathom_core::facts::Answer;
 use fathom_core::measure::{Flow, Upkeep};
 use fathom_core::spec::Pattern;
 use fathom_core::verdict::{code_in_words, concerns_result};
@@ -8,6 +9,7 @@ use fathom_core::verdict::{code_in_words, concerns_result};
 use super::{Sentence, Tone};
 use crate::document::{Command, Document, Ended, Found, Severity, Stream, Trial, Verdict};
 use crate::figures::{self, Summary, TrialPart, plus_minus};
+use crate::promises::promises;
 
 /// The percentile that an answer names.
 const TAIL: Quantile = Quantile(0.99);
@@ -16,14 +18,17 @@ const TAIL: Quantile = Quantile(0.99);
 /// ms ±3%; suspect: other programs used the disk (and 1 more doubt)".
 pub fn answer(document: &Document) -> Sentence {
     let verdict = document.verdict();
+    let promises = promises(document);
     let tone = match verdict {
         None => Tone::Strong,
+        Some(_) if promises.iter().any(|one| one.kept == Answer::No) => Tone::Bad,
         Some(Verdict::Sound) => Tone::Good,
         Some(Verdict::Suspect) => Tone::Doubtful,
         Some(Verdict::Void) => Tone::Bad,
     };
-    let parts = [Some(found(document)), ended(document), worth(document)];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let promised = promises.into_iter().map(|one| one.text);
+    let found = [found(document)].into_iter().chain(promised);
+    let parts: Vec<String> = found.chain(ended(document)).chain(worth(document)).collect();
     Sentence { tone, text: parts.join("; ") }
 }
 

@@ -131,7 +131,7 @@ fn results(results: &Results<'_>, cells: &[Cells], level: Level) -> Vec<Block> {
     let of = if cells.is_empty() { &throughput } else { cells };
     let matrices: Vec<Block> = match level {
         Level::Complete => Vec::new(),
-        Level::Short | Level::Full => {
+        Level::Short | Level::Trials | Level::Full => {
             of.iter().flat_map(|cells| matrices(results, *cells)).map(Block::Table).collect()
         }
     };

@@ -27,7 +27,9 @@ use crate::figures::{self, Doubt};
 pub enum Level {
     /// The findings.
     Short,
-    /// Each trial as well.
+    /// The figures of each trial as well.
+    Trials,
+    /// Also where every I/O went, what the CPUs did, and the evidence of each doubt.
     Full,
     /// Also the content for which only a page in the browser has room: charts over time, whole
     /// device stacks.
@@ -38,7 +40,7 @@ impl Level {
     /// The level of the command that measured.
     pub fn usual(document: &Document) -> Self {
         match document.header.command {
-            Command::Run => Self::Full,
+            Command::Run => Self::Trials,
             Command::Quick
             | Command::Sweep
             | Command::Peak
@@ -47,6 +49,11 @@ impl Level {
             | Command::Study
             | Command::Import => Self::Short,
         }
+    }
+
+    /// The same for a renderer that folds: what is closed takes no room.
+    pub fn folding(self) -> Self {
+        if self == Self::Trials { Self::Full } else { self }
     }
 }
 
@@ -71,8 +78,10 @@ impl Page {
         let mut blocks = Vec::new();
         blocks.extend(experiment::section(document, level));
         blocks.extend(overview::section(document, level));
-        if Level::Full <= level {
+        if Level::Trials <= level {
             blocks.extend(trial::sections(document, level));
+        }
+        if Level::Full <= level {
             blocks.extend(about::unchecked(document));
         }
         if level == Level::Complete {
@@ -102,6 +111,9 @@ pub struct Outcome {
     pub conclusion: Vec<Sentence>,
     /// The doubts, the gravest first.
     pub remarks: Vec<Remark>,
+    /// Whether the evidence and the advice are part of the page; if not, the doubts are in a few
+    /// words.
+    pub explains: bool,
     /// The checks that could not be made; often empty.
     pub unchecked: Vec<Sentence>,
 }

@@ -22,7 +22,7 @@ pub fn draws_trials(document: &Document) -> bool {
 /// one is among the details.
 pub fn section(document: &Document, level: Level) -> Option<Block> {
     let (trials, all) = (&document.trials, document.is_experiment());
-    let alone = trials.len() == 1 && Level::Full <= level;
+    let alone = trials.len() == 1 && Level::Trials <= level;
     if trials.is_empty() || alone || (all && level < Level::Full) {
         return None;
     }

@@ -49,7 +49,7 @@ fn section(document: &Document, level: Level, trial: &Trial, number: usize) -> B
         _ => format!("{number} of {all}: {}", trial.point.name),
     };
     let mut blocks = load(document, trial);
-    if document.trials.len() > 1 && !trial.findings.is_empty() {
+    if document.trials.len() > 1 && !trial.findings.is_empty() && Level::Full <= level {
         let remarks = trial.findings.iter().map(Remark::of);
         blocks.push(Block::Remarks(remarks.collect()));
     }
@@ -61,10 +61,12 @@ fn section(document: &Document, level: Level, trial: &Trial, number: usize) -> B
     blocks.extend(flows(document, trial, level));
     let parts = || TrialPart::streams(trial).chain([TrialPart::whole(trial)]);
     blocks.extend(parts().map(percentiles));
-    blocks.push(Block::folded("Where every I/O went", accounts(document, trial)));
-    let processors = processors(trial, level);
-    if !processors.is_empty() {
-        blocks.push(Block::folded("CPUs and devices during the window", processors));
+    if Level::Full <= level {
+        blocks.push(Block::folded("Where every I/O went", accounts(document, trial)));
+        let processors = processors(trial, level);
+        if !processors.is_empty() {
+            blocks.push(Block::folded("CPUs and devices during the window", processors));
+        }
     }
     blocks.extend(errors(document, trial));
     Block::Section(Section {

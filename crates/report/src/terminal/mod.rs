@@ -69,8 +69,30 @@ fn worth(out: &mut String, outcome: &Outcome, style: &Style) {
     let tone = outcome.verdict.map_or(Tone::Strong, verdict_tone);
     let text = format!("{}: {}", outcome.name, outcome.sentence);
     wrap(out, "", &text, tone, style);
-    outcome.remarks.iter().for_each(|one| remark(out, one, style));
+    match outcome.explains {
+        true => outcome.remarks.iter().for_each(|one| remark(out, one, style)),
+        false => brief(out, &outcome.remarks, style),
+    }
     outcome.unchecked.iter().for_each(|one| sentence(out, one, style));
+}
+
+/// More doubts than this are only counted: what stands above them has to stay on the screen.
+const DOUBTS_SHOWN: usize = 3;
+
+/// The gravest doubts, one line each.
+fn brief(out: &mut String, remarks: &[Remark], style: &Style) {
+    if remarks.is_empty() {
+        return;
+    }
+    for one in remarks.iter().take(DOUBTS_SHOWN) {
+        labelled(out, one.severity, &one.short, style);
+    }
+    let more = match remarks.len().saturating_sub(DOUBTS_SHOWN) {
+        0 => String::new(),
+        more => format!("and {more} more; "),
+    };
+    let text = format!("{more}`fathom report --details` shows the evidence and the advice.");
+    wrap(out, "           ", &text, Tone::Quiet, style);
 }
 
 fn verdict_tone(verdict: Verdict) -> Tone {
@@ -182,15 +204,19 @@ fn facts(out: &mut String, facts: &[Fact], style: &Style) {
 
 /// A finding: the evidence, then the remedy.
 fn remark(out: &mut String, remark: &Remark, style: &Style) {
-    let name = remark.severity.name();
-    let plain = format!("  {name:<9}");
-    let mut lines = String::new();
-    wrap(&mut lines, &plain, &remark.text, Tone::Plain, style);
-    let painted = paint(severity_tone(remark.severity), name, style);
-    out.push_str(&lines.replacen(name, &painted, 1));
+    labelled(out, remark.severity, &remark.text, style);
     if !remark.advice.is_empty() {
         wrap(out, "           ", &remark.advice, Tone::Quiet, style);
     }
+}
+
+/// A severity, and the text beside it.
+fn labelled(out: &mut String, severity: Severity, text: &str, style: &Style) {
+    let name = severity.name();
+    let mut lines = String::new();
+    wrap(&mut lines, &format!("  {name:<9}"), text, Tone::Plain, style);
+    let painted = paint(severity_tone(severity), name, style);
+    out.push_str(&lines.replacen(name, &painted, 1));
 }
 
 /// The character graphics for a chart: cells, unless a table has their figures.

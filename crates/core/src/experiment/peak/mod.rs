@@ -18,7 +18,7 @@ use super::{
 };
 use crate::measure::Record;
 use crate::plan::worker_count;
-use crate::spec::{Loop, OfferedLoad, Point, Stream, Workers};
+use crate::spec::{Loop, Objective, OfferedLoad, Point, Stream, Workers};
 use crate::stats::{Estimate, TAIL_SAMPLES, response_time};
 use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::{Quantile, Rate, Span};
@@ -59,21 +59,6 @@ impl Vary {
             Self::QueueDepth => "queue-depth",
             Self::Workers => "workers",
         }
-    }
-}
-
-/// A bound on a quantile of the response time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Objective {
-    /// The quantile.
-    pub quantile: Quantile,
-    /// Its bound.
-    pub bound: Span,
-}
-
-impl std::fmt::Display for Objective {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} <= {}", self.quantile, self.bound)
     }
 }
 

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::highest::Highest;
 use super::knee::{Knee, KneeAnswer, PROBES_MAX, REPEATS_MAX};
-use super::{Objective, Peak, Search, Vary};
+use super::{Peak, Search, Vary};
 use crate::SplitMix64;
 use crate::experiment::{Conclusion, Experiment, Found, PeakFound, Planned, Step};
-use crate::spec::{Pacing, Point, Workers};
+use crate::spec::{Objective, Pacing, Point, Workers};
 use crate::trial::{Role, Trial};
 use crate::units::{Bytes, Quantile, Rate, Span};
 use crate::verdict::testing::Invented;

@@ -2,10 +2,10 @@
 
 use super::highest::Highest;
 use super::knee::Knee;
-use super::{Objective, Peak, Search, Shown, State, Vary};
+use super::{Peak, Search, Shown, State, Vary};
 use crate::experiment::Probe;
 use crate::figures::{number, percent, time};
-use crate::spec::Point;
+use crate::spec::{Objective, Point};
 use crate::stats::Estimate;
 use crate::units::{Quantile, Span};
 

@@ -115,7 +115,7 @@ pub struct Sweep {
 #[derive(Clone, Debug)]
 enum Running {
     /// The preparation before a candidate.
-    Preparation(Precondition),
+    Preparation(Box<Precondition>),
     /// The candidate of this place.
     Candidate(usize),
 }
@@ -244,9 +244,9 @@ impl Sweep {
     }
 
     /// The preparation of a candidate, if there is one.
-    fn preparation(&self, place: usize) -> Option<Precondition> {
+    fn preparation(&self, place: usize) -> Option<Box<Precondition>> {
         let passes = self.settings.prepare;
-        (0 < passes).then(|| Precondition::new(&self.candidates[place].point, passes))
+        (0 < passes).then(|| Box::new(Precondition::new(&self.candidates[place].point, passes)))
     }
 
     /// Another seed for each trial: the same data could be deduplicated, and the same offsets could

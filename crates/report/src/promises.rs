@@ -1,0 +1,201 @@
+//! Promises: what the maker or the operator of the targets says that they do, and whether a result
+//! keeps it.
+
+use fathom_core::Span;
+use fathom_core::facts::Answer;
+use fathom_core::spec::Rated;
+use fathom_core::stats::Estimate;
+
+use crate::document::{Command, Document, Found, Trial, Verdict};
+use crate::figures;
+use crate::thresholds::{Measured, Metric, measured};
+
+/// After less time than this, a burst credit or a cache may still answer.
+const SHORT: Span = Span::from_secs(600);
+
+/// A promise beside the result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Promise {
+    /// The figure, what was promised, and whether it was kept, without a full stop.
+    pub text: String,
+    /// Whether it was kept; unknown where the result does not decide it.
+    pub kept: Answer,
+}
+
+/// What was promised: a figure, and its bound.
+#[derive(Clone, Copy)]
+struct Bound {
+    metric: Metric,
+    value: f64,
+}
+
+/// The promises that the user named, each with the result that speaks for it: of several results the
+/// highest throughput, and the longest response time. None for a map, a study or a result of another
+/// program, which answer other questions.
+pub fn promises(document: &Document) -> Vec<Promise> {
+    let is_other = |command| matches!(command, Command::Map | Command::Study | Command::Import);
+    if is_other(document.header.command) {
+        return Vec::new();
+    }
+    let all = judged(document);
+    let mut bounds: Vec<Bound> = Vec::new();
+    for rated in all.iter().filter_map(rated) {
+        for bound in bounds_of(rated) {
+            if !bounds.iter().any(|known| known.metric == bound.metric) {
+                bounds.push(bound);
+            }
+        }
+    }
+    bounds.into_iter().map(|bound| judge(document, &all, bound)).collect()
+}
+
+/// What tells after a short time whether a kept promise of throughput is kept for long; none if the
+/// result is long enough, or there is nothing to doubt.
+pub fn advice(document: &Document, promises: &[Promise]) -> Option<String> {
+    let measured = document.trials.iter().fold(Span(0), |sum, trial| sum + trial.window());
+    let short = document.header.command != Command::Sustain && measured < SHORT;
+    let kept = promises.iter().any(|one| one.kept == Answer::Yes);
+    (short && kept).then(|| {
+        format!(
+            "A cache or a burst credit may have answered for these {measured}: `fathom sustain` with \
+             the same options tells what is kept for long."
+        )
+    })
+}
+
+/// The results that count: of rounds until a steady state those that are steady, or else the last.
+fn judged(document: &Document) -> Vec<Measured<'_>> {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let Some(Found::Sustain(found)) = found else { return measured(document) };
+    let last = found.rounds.last().map_or(0, |round| round.number);
+    let first = found.steady_from.unwrap_or(last);
+    let mut all: Vec<Measured<'_>> = Vec::new();
+    let trials = document.trials.iter().filter(|trial| first <= trial.place.repeat);
+    for trial in trials.filter(|trial| !trial.place.coordinates.is_empty()) {
+        match all.iter_mut().find(|one| one.name == trial.point.name) {
+            Some(one) => one.trials.push(trial),
+            None => all.extend(Measured::of([trial])),
+        }
+    }
+    all
+}
+
+fn rated(measured: &Measured<'_>) -> Option<Rated> {
+    measured.trials.first().map(|trial| trial.point.rated)
+}
+
+fn bounds_of(rated: Rated) -> impl Iterator<Item = Bound> {
+    let bound = |metric, value| Bound { metric, value };
+    let iops = rated.iops.map(|rate| bound(Metric::Iops, rate.0));
+    let bandwidth = rated.bandwidth.map(|bytes| bound(Metric::Bandwidth, bytes.0 as f64));
+    let time = rated
+        .response_time
+        .map(|promised| bound(Metric::Quantile(promised.quantile), promised.bound.0 as f64));
+    [iops, bandwidth, time].into_iter().flatten()
+}
+
+/// A promise beside the results for which it was made.
+fn judge(document: &Document, all: &[Measured<'_>], bound: Bound) -> Promise {
+    let promised = |one: &&Measured<'_>| {
+        rated(one).is_some_and(|own| bounds_of(own).any(|o| o.metric == bound.metric))
+    };
+    let own: Vec<&Measured<'_>> = all.iter().filter(promised).collect();
+    let is_void =
+        |one: &Measured<'_>| one.trials.iter().all(|trial| trial.verdict == Verdict::Void);
+    let known = own.iter().filter(|one| !is_void(one));
+    let known = known.filter_map(|one| Some((*one, bound.metric.of(&one.trials)?)));
+    let worse = |value: f64| if bound.is_a_time() { value } else { -value };
+    let decides = match bound.is_a_time() {
+        true => known.max_by(|one, other| one.1.value.total_cmp(&other.1.value)),
+        false => known.max_by(|one, other| worse(other.1.value).total_cmp(&worse(one.1.value))),
+    };
+    let Some((one, estimate)) = decides else {
+        let why =
+            if own.iter().all(|one| is_void(one)) { "the result is void" } else { "too few I/Os" };
+        let text = format!("{}: unknown ({why})", bound.alone());
+        return Promise { text, kept: Answer::Unknown };
+    };
+    let mut text = bound.beside(estimate.value);
+    if own.len() > 1 {
+        text += &format!(" with {}", one.name);
+    }
+    let (kept, words) = match bound.holds(estimate) {
+        Answer::Yes if has_no_steady_state(document) => {
+            (Answer::Unknown, "kept so far, without a steady state")
+        }
+        Answer::Yes => (Answer::Yes, "kept"),
+        Answer::No if bound.is_out_of_reach(&one.trials) => {
+            (Answer::Unknown, "not tested, because the load asked for less")
+        }
+        Answer::No => (Answer::No, "not kept"),
+        Answer::Unknown => (Answer::Unknown, "too close to decide"),
+    };
+    Promise { text: format!("{text}: {words}"), kept }
+}
+
+fn has_no_steady_state(document: &Document) -> bool {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    matches!(found, Some(Found::Sustain(found)) if found.steady_from.is_none())
+}
+
+impl Bound {
+    fn is_a_time(self) -> bool {
+        matches!(self.metric, Metric::Quantile(_))
+    }
+
+    /// Whether a figure keeps it, at both ends of its interval.
+    fn holds(self, figure: Estimate) -> Answer {
+        let half = figure.half_width.unwrap_or(0.0);
+        let (low, high) = (figure.value - half, figure.value + half);
+        let (surely, perhaps) = match self.is_a_time() {
+            true => (high <= self.value, low <= self.value),
+            false => (self.value <= low, self.value <= high),
+        };
+        match (surely, perhaps) {
+            (true, _) => Answer::Yes,
+            (false, true) => Answer::Unknown,
+            (false, false) => Answer::No,
+        }
+    }
+
+    /// Whether the load was an open loop that asked for less throughput than was promised.
+    fn is_out_of_reach(self, trials: &[&Trial]) -> bool {
+        let Some(trial) = trials.first() else { return false };
+        let offered = |of: &dyn Fn(f64, f64) -> f64| -> Option<f64> {
+            let streams = trial.point.streams.iter().map(|stream| {
+                let rate = stream.pacing.offered_rate(Span(0), trial.window())?.0;
+                Some(of(rate, stream.block_sizes().largest().0 as f64))
+            });
+            streams.sum()
+        };
+        let offered = match self.metric {
+            Metric::Iops => offered(&|rate, _| rate),
+            Metric::Bandwidth => offered(&|rate, size| rate * size),
+            Metric::Mean | Metric::Max | Metric::Quantile(_) => None,
+        };
+        offered.is_some_and(|offered| offered < self.value)
+    }
+
+    /// "58% of the promised 500,000 IOPS", "p99 4.80 ms, of promised 1 ms at most".
+    fn beside(self, value: f64) -> String {
+        match self.is_a_time() {
+            true => format!(
+                "{} {}, promised {} at most",
+                self.metric.name(),
+                self.metric.text(value),
+                self.metric.text(self.value)
+            ),
+            false => format!("{} of the {}", figures::percent(value / self.value), self.alone()),
+        }
+    }
+
+    /// "promised 500,000 IOPS", "promised p99 of 1 ms at most".
+    fn alone(self) -> String {
+        let bound = self.metric.text(self.value);
+        match self.metric {
+            Metric::Iops => format!("promised {bound} IOPS"),
+            Metric::Quantile(quantile) => format!("promised {quantile} of {bound} at most"),
+            Metric::Bandwidth | Metric::Mean | Metric::Max => format!("promised {bound}"),
+        }
+    }
+}
