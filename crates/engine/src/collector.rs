@@ -14,6 +14,7 @@ use fathom_core::plan::WorkerPlan;
 use fathom_core::spec::Region;
 use fathom_core::{Bytes, Instant, Span};
 
+use crate::recent::{LastSecond, Recent};
 use crate::timetable::Timetable;
 use crate::worker::Outcome;
 
@@ -31,7 +32,7 @@ pub(crate) fn tallies(workers: usize) -> usize {
 /// The tallies of all workers together, if each worker has no fewer than it needs.
 const TALLIES: usize = 128;
 
-/// The progress of a run, and the figures of its last interval.
+/// The progress of a run, and the figures of its last second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// Whether the window has begun.
@@ -40,12 +41,8 @@ pub struct Progress {
     pub elapsed: Span,
     /// Warm-up, window and cool-down together.
     pub total: Span,
-    /// Reads and writes that completed per second in the last interval.
-    pub iops: f64,
-    /// Trims that completed per second in the last interval.
-    pub trims: f64,
-    /// Bytes per second in the last interval.
-    pub bandwidth: f64,
+    /// What it did in its last second, all streams together.
+    pub last_second: LastSecond,
     /// I/Os that failed so far.
     pub failed: u64,
 }
@@ -136,6 +133,7 @@ pub(crate) struct Collector<'a> {
     /// By start and stream.
     open: BTreeMap<(Instant, u32), Slice>,
     series: Series,
+    recent: Recent,
     failed: u64,
     /// The end of the window if the observer has seen enough.
     early_end: Option<Instant>,
@@ -162,6 +160,7 @@ impl<'a> Collector<'a> {
             contributors,
             open: BTreeMap::new(),
             series: Series::new(timetable.interval),
+            recent: Recent::default(),
             failed: 0,
             early_end: None,
         }
@@ -199,7 +198,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Adds the work of a worker in an interval, and empties the tally for its next use. Returns
-    /// the progress when a slice of the series became complete.
+    /// the progress when a slice of the series became complete, and is the first of its time.
     pub(crate) fn add(&mut self, worker: usize, tally: &mut Tally) -> Option<Progress> {
         let stream = self.plans[worker].stream;
         let contributors = self.contributors[&stream];
@@ -226,14 +225,14 @@ impl<'a> Collector<'a> {
         slice.add(tally);
         tally.clear();
         if slice.covered == contributors * slice.end.since(key.0).0 {
-            return Some(self.close(key, slice));
+            return self.close(key, slice);
         }
         self.open.insert(key, slice);
         if self.open.len() <= OPEN_SLICES * self.contributors.len() {
             return None;
         }
         let (key, slice) = self.open.pop_first()?;
-        Some(self.close(key, slice))
+        self.close(key, slice)
     }
 
     /// The slice of the stream to which the tally belongs. A worker that could not hand over in
@@ -257,32 +256,28 @@ impl<'a> Collector<'a> {
     }
 
     /// Moves a slice into the series.
-    fn close(&mut self, (start, stream): (Instant, u32), slice: Slice) -> Progress {
-        let length = slice.end.since(start);
-        let seconds = length.as_secs_f64();
-        let ios: u64 = slice.response_time.iter().map(Histogram::count).sum();
+    fn close(&mut self, (start, stream): (Instant, u32), slice: Slice) -> Option<Progress> {
         let table = &self.timetable;
-        let progress = Progress {
+        let stretch = Stretch {
+            stream,
+            start: start.since(table.window_start),
+            length: slice.end.since(start),
+            bytes: slice.bytes,
+            failed: slice.failed,
+            lag: slice.lag,
+            response_time: slice.response_time.map(|histogram| histogram.to_sparse()),
+        };
+        let is_new = self.recent.add(slice.end, slice.trims, stretch.clone());
+        if slice.in_window {
+            self.series.add(stretch);
+        }
+        is_new.then(|| Progress {
             in_window: slice.in_window,
             elapsed: slice.end.since(table.start),
             total: table.load_end().since(table.start),
-            iops: ios as f64 / seconds,
-            trims: slice.trims as f64 / seconds,
-            bandwidth: (slice.bytes[0].0 + slice.bytes[1].0) as f64 / seconds,
+            last_second: self.recent.figures(),
             failed: self.failed,
-        };
-        if slice.in_window {
-            self.series.add(Stretch {
-                stream,
-                start: start.since(table.window_start),
-                length,
-                bytes: slice.bytes,
-                failed: slice.failed,
-                lag: slice.lag,
-                response_time: slice.response_time.map(|histogram| histogram.to_sparse()),
-            });
-        }
-        progress
+        })
     }
 
     /// The record, once every worker has ended, and the run's end if it came because all requested

@@ -26,6 +26,7 @@ mod pattern;
 mod payload;
 pub mod prefill;
 mod realtime;
+mod recent;
 mod replay;
 mod run_error;
 mod run_point;
@@ -42,6 +43,7 @@ mod workplace;
 
 pub use choice::{Choice, Way, choose, choose_for};
 pub use collector::Progress;
+pub use recent::LastSecond;
 pub use replay::replay;
 pub use run_error::RunError;
 pub use run_point::{Devices, Observer, Phase, leaves_ios, left_behind, run_point, run_traced};

@@ -322,7 +322,7 @@ impl Observer for Stopper<'_> {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        if progress.in_window && progress.iops > 0.0 {
+        if progress.in_window && progress.last_second.iops > 0.0 {
             self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
         }
     }

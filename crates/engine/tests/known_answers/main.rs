@@ -621,7 +621,9 @@ fn a_run_that_is_stopped_says_so_and_keeps_what_it_has() {
     check_books(&point, &record);
     assert!(record.window >= Span::from_secs(5) && record.window < Span::from_secs(6));
     let whole = &observer.seen[..5];
-    assert!(whole.iter().all(|slice| (slice.iops - 80e3).abs() < 100.0 && slice.in_window));
+    assert!(
+        whole.iter().all(|slice| (slice.last_second.iops - 80e3).abs() < 100.0 && slice.in_window)
+    );
     assert_eq!(observer.seen[4].elapsed, Span::from_secs(5));
     assert_eq!(observer.seen[4].total, Span::from_secs(60));
 }

@@ -12,7 +12,7 @@ const ROWS: usize = 8;
 /// The most columns for the name of a row.
 const NAME: usize = 28;
 /// From zero to the highest.
-const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+pub(super) const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The content of the picture.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ pub fn is_one(described: &Experiment) -> bool {
     [WRITES, READS].iter().all(|name| described.axes.iter().any(|axis| axis.name == **name))
 }
 
-/// Lines that the step and its bar take, and one that stays free.
-const BELOW: usize = 4;
+/// Lines that the last minute, the step and its bar take, and one that stays free.
+const BELOW: usize = 6;
 
 /// The content of the picture.
 #[derive(Debug, Default)]

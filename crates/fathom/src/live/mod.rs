@@ -1,23 +1,25 @@
-//! The live view on stderr: two lines that redraw themselves on a terminal, plain lines elsewhere.
+//! The live view on stderr: a few lines that redraw themselves on a terminal, plain lines elsewhere.
 //! Never measures anything itself.
 
 mod curve;
 mod map;
+mod minute;
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use fathom_core::experiment::{Conclusion, Forecast, Planned};
-use fathom_core::figures::number;
+use fathom_core::figures::{number, time};
 use fathom_core::trial::Trial;
 use fathom_core::{Bytes, Span, printable};
-use fathom_engine::Progress;
+use fathom_engine::{LastSecond, Progress};
 use fathom_report::document::Experiment;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
 use curve::Curve;
 use map::MapSoFar;
+use minute::Minute;
 
 /// Between two plain lines of one step: a log should not grow by more.
 const PLAIN_PERIOD: Duration = Duration::from_secs(10);
@@ -35,8 +37,17 @@ pub struct Live {
     curve: Option<Curve>,
     /// The alternative picture, once a latency map has a cell.
     map: Option<MapSoFar>,
+    /// The last minute.
+    minute: Minute,
+    /// What is above and below the last minute: the curve or the map, and the step.
+    picture: (String, String),
     /// The largest possible number of steps.
     at_most: usize,
+    /// On simulated devices, which have a time of their own: when the steps began, and the time that
+    /// those before the current one took there.
+    virtual_time: Option<(Instant, Span)>,
+    /// How long the current step takes.
+    step_time: Span,
     kind: LiveForm,
 }
 
@@ -75,7 +86,11 @@ impl Live {
             after: time,
             curve: None,
             map: None,
+            minute: Minute::default(),
+            picture: Default::default(),
             at_most: steps,
+            virtual_time: None,
+            step_time: Span(0),
             kind,
         }
     }
@@ -86,6 +101,11 @@ impl Live {
         live.curve = Some(Curve::new(described));
         live.map = map::is_one(described).then(MapSoFar::default);
         live
+    }
+
+    /// The targets are simulated: their time is not that of the user.
+    pub fn simulated(&mut self) {
+        self.virtual_time.get_or_insert_with(|| (Instant::now(), Span(0)));
     }
 
     /// This many steps were done before it was interrupted.
@@ -125,6 +145,9 @@ impl Live {
     /// A step begins, and will take this long.
     pub fn step(&mut self, name: &str, time: Span) {
         self.step += 1;
+        if let Some((_, done)) = &mut self.virtual_time {
+            *done += std::mem::replace(&mut self.step_time, time);
+        }
         self.after = self.after - time;
         let most = match self.at_most == self.steps {
             true => String::new(),
@@ -139,6 +162,7 @@ impl Live {
     }
 
     fn begin(&mut self, head: String) {
+        self.minute.begin();
         let head = printable(&head);
         match &mut self.kind {
             LiveForm::Terminal(bar) => {
@@ -148,7 +172,8 @@ impl Live {
                 let (width, height) = output::error_size();
                 let map = self.map.as_ref().and_then(|map| map.draw(width, height));
                 let curve = || self.curve.as_ref().map(|curve| curve.draw(width));
-                bar.set_prefix(map.or_else(curve).unwrap_or_default() + &head);
+                self.picture = (map.or_else(curve).unwrap_or_default(), head.into_owned());
+                bar.set_prefix(self.picture.0.clone() + &self.minute.draw(width) + &self.picture.1);
                 bar.tick();
             }
             LiveForm::Plain { last } => {
@@ -163,14 +188,7 @@ impl Live {
     pub fn progress(&mut self, progress: &Progress) {
         let left = progress.total - progress.elapsed;
         let mut text = if progress.in_window { String::new() } else { "warm-up, ".to_owned() };
-        let alone = progress.iops == 0.0 && progress.trims > 0.0;
-        if !alone {
-            text += &format!("{} IOPS, {}", number(progress.iops), bandwidth(progress.bandwidth));
-        }
-        if progress.trims > 0.0 {
-            let beside = if alone { "" } else { ", " };
-            text += &format!("{beside}{} trims/s", number(progress.trims));
-        }
+        text += &in_words(&progress.last_second);
         if progress.failed > 0 {
             text += &format!(", {} failed", number(progress.failed as f64));
         }
@@ -178,7 +196,30 @@ impl Live {
         if self.open_ended {
             text += &format!(", for {}", clock(progress.elapsed));
         }
+        if self.minute.take(progress.elapsed, progress.last_second) {
+            self.draw_minute();
+        }
+        let left = left.map(|left| self.in_real_time(progress.elapsed, left));
         self.show(progress.elapsed.0, progress.total.0, &text, left);
+    }
+
+    fn draw_minute(&mut self) {
+        if let LiveForm::Terminal(bar) = &self.kind {
+            let (width, _) = output::error_size();
+            bar.set_prefix(self.picture.0.clone() + &self.minute.draw(width) + &self.picture.1);
+        }
+    }
+
+    /// The user's time that is left, where this much of the current step is done in the targets' time:
+    /// simulated devices go on as they did so far.
+    fn in_real_time(&self, elapsed: Span, left: Span) -> Span {
+        let Some((begun, before)) = self.virtual_time else { return left };
+        let done = (before + elapsed).as_secs_f64();
+        if done == 0.0 {
+            return left;
+        }
+        let slower = begun.elapsed().as_secs_f64() / done;
+        Span((left.0 as f64 * slower) as u64)
     }
 
     /// The window is over, and the load goes on for a while, unrecorded.
@@ -247,6 +288,23 @@ impl Drop for Live {
     fn drop(&mut self) {
         self.finish();
     }
+}
+
+/// "41,200 IOPS, 161 MiB/s, mean 110 us, p99 253 us".
+fn in_words(figures: &LastSecond) -> String {
+    let mut parts = Vec::new();
+    if 0.0 < figures.iops || figures.trims == 0.0 {
+        parts.push(format!("{} IOPS", number(figures.iops)));
+        parts.push(bandwidth(figures.bandwidth));
+    }
+    parts.extend(figures.mean.map(|mean| format!("mean {}", time(mean))));
+    let p99 = figures.p99.map(|p99| format!("p99 {}", time(p99 as f64)));
+    let longest = || figures.longest.map(|longest| format!("longest {}", time(longest as f64)));
+    parts.extend(p99.or_else(longest));
+    if 0.0 < figures.trims {
+        parts.push(format!("{} trims/s", number(figures.trims)));
+    }
+    parts.join(", ")
 }
 
 /// Bytes per second for people.

@@ -154,6 +154,9 @@ impl Session<'_> {
     ) -> Result<(Ended, Concluded), Error> {
         let mut io_wq = IoWqWatch::default();
         let mut contents = Contents::new(self.targets);
+        if self.is_simulated() {
+            live.simulated();
+        }
         // Beside a real target no other work may use the CPUs, and a trace has its trials in order.
         let mut ahead = match self.is_simulated() && course.trace.is_none() {
             true => Ahead::on_all_cpus(),
