@@ -664,16 +664,20 @@ fn prepare_creates_uses_again_refuses_and_overwrites() {
 }
 
 #[test]
-fn help_has_five_examples_and_the_exit_codes() {
+fn help_has_examples_and_the_exit_codes() {
     let place = Place::new();
     let output = place.run(&["--help"]);
     assert_eq!(code(&output), 0);
     let help = stdout(&output);
     let examples = help.lines().filter(|line| line.starts_with("  fathom ")).count();
-    assert_eq!(examples, 5, "{help}");
+    assert_eq!(examples, 3, "{help}");
     for exit in ["0  ", "1  ", "2  ", "3  ", "4  ", "5  ", "130, 143"] {
         assert!(help.lines().any(|line| line.trim_start().starts_with(exit)), "{exit}: {help}");
     }
+    let short = stdout(&place.run(&["run", "-h"]));
+    assert!(short.lines().count() <= 25 && !short.contains("--trace"), "{short}");
+    let bare = place.run(&["run"]);
+    assert_eq!((code(&bare), stderr(&bare)), (2, short));
     assert_has(&stdout(&place.run(&["run", "sim:help"])), &["queue", "ssd", "servers"]);
     assert_has(&stdout(&place.run(&["--version"])), &[env!("CARGO_PKG_VERSION")]);
 }

@@ -16,6 +16,7 @@ use fathom_report::thresholds::Threshold;
 
 use super::axes::{self, AxisArg};
 use super::habits;
+use super::help;
 use super::options::{AccessArgs, Consent, Promised, Reports, Request, Results, StartArgs, Typed};
 use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
@@ -24,29 +25,9 @@ use super::values::{self, Backend, Passes};
 use crate::error::exit;
 use crate::output;
 
-const EXAMPLES: &str = "\
-Examples:
-  fathom quick                      a portrait of the storage under this folder
-  fathom quick /dev/nvme0n1         the same of a device; only reads
-  fathom prepare test.dat --size 10g
-                                    a file with unique data to measure on
-  fathom run test.dat -b 8k --read-share 70% -q 32 --overwrite
-                                    a closed loop: 32 I/Os in flight
-  fathom run test.dat --rate 10k    an open loop: 10,000 I/Os start each second
-
-Sizes are typed as 4k, 12.8MiB, 1g (powers of two) or 500MB; times as 500ms, 30s, 5m.
-Nothing that exists is written to unless you say so: a file with --overwrite, a device
-with --destroy NAME.";
-
-/// The storage performance lab: applies any load, measures every I/O, knows when its numbers lie.
+/// Measure storage: apply any load, record every I/O, check the numbers
 #[derive(Debug, Parser)]
-#[command(
-    name = "fathom",
-    version,
-    max_term_width = 100,
-    after_help = const_str(),
-    arg_required_else_help = true
-)]
+#[command(name = "fathom", version, max_term_width = 100)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -104,45 +85,40 @@ fn habit(error: &clap::Error) -> Option<String> {
     Some(format!("error: {}: there is no such option here: {answer}", printable(option)))
 }
 
-/// Examples and exit codes, in the order in which people need them.
-fn const_str() -> String {
-    format!("{EXAMPLES}\n\n{}", exit::HELP)
-}
-
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure the storage under a folder, or a file or device, in about a minute
+    /// Measure the storage under a folder, a file or a device in a minute
     Quick(Quick),
     /// Run a workload on files, block devices or a simulated device
     Run(Run),
-    /// Show what `run` would do with the same arguments, without starting or writing anything
+    /// Show what `run` would do with the same arguments; start nothing
     Plan(Request),
-    /// Measure every combination of several settings, and tell which is best
+    /// Measure every combination of several settings, and find the best
     Sweep(Sweep),
     /// Run one of the classic studies, or list them
     Study(Study),
     /// Continue an interrupted experiment from its result file
     Resume(Resume),
-    /// Find the lowest queue depth that saturates, or the highest load that meets an objective
+    /// Find the depth that saturates, or the load that meets an objective
     Peak(Box<Peak>),
-    /// Repeat a load in rounds until it is steady, for hours or days; includes the SNIA tests
+    /// Repeat a load for hours until it is steady; has the SNIA tests
     Sustain(Box<Sustain>),
-    /// Map the response time of reads under every combination of read and write load
+    /// Map the response time of reads beside writes, at every load
     Map(Map),
     /// List the workloads that come with fathom, or print one to start from
     Workloads(Workloads),
-    /// Show what a target is, every device below it, and what that means for a test
+    /// Show what a target is, and every device below it
     Inspect(Inspect),
     /// Create a file to measure on, and write all of it with unique data
     Prepare(Prepare),
     /// Measure the limits of fathom itself on this host, in a few seconds
     Calibrate(Calibrate),
-    /// Show the report of a result file, or write it as HTML, Markdown or CSV
+    /// Show a result file's report, or write it as HTML, Markdown or CSV
     Report(Report),
     /// Write a result in the format of another program
     Export(Export),
-    /// Convert results of fio or Diskplorer into a result file, to draw and compare them
+    /// Convert results of fio or Diskplorer into a result file
     Import(Import),
     /// Run a command line of DiskSpd 2.2 as it stands in scripts, and print DiskSpd's result
     #[command(disable_help_flag = true)]
@@ -274,16 +250,16 @@ pub struct Study {
 /// The classic studies, each with the options of the experiment that it is.
 #[derive(Clone, Debug, Subcommand)]
 pub enum StudyOf {
-    /// How many writers saturate a target, by block size, and are zeros suspiciously fast?
+    /// How many writers saturate a target? Are zeros too fast?
     WriteConcurrency(Box<Sweep>),
-    /// How do arrays scale with their disks under one to four sequential streams?
+    /// How do arrays scale with their disks under 1 to 4 streams?
     MultiStream(Box<Sweep>),
-    /// How long do reads take under every write load? Diskplorer's map
+    /// How long do reads take beside every write load?
     #[command(name = "latency-map")]
     Map(Box<StudyMap>),
-    /// What does random access among sequential cost, drives side by side?
+    /// What does random access among sequential access cost?
     AccessMix(Box<Sweep>),
-    /// What does a workload reach by the procedure of DiskSpd's guide?
+    /// What does a workload reach, as DiskSpd's guide measures it?
     BestPractice(Box<Peak>),
 }
 
@@ -360,7 +336,7 @@ impl Args {
     pub fn read() -> Self {
         let words = words_of_this_process();
         let read = |words: &[OsString]| {
-            let matches = Self::command().try_get_matches_from(words);
+            let matches = help::read(&Self::command(), words);
             matches.and_then(|matches| Self::from_matches(&matches))
         };
         read(&words).unwrap_or_else(|error| answer(&error, &words, &|words| read(words).err()))

@@ -5,6 +5,7 @@ pub mod args;
 pub mod axes;
 pub mod described;
 mod habits;
+pub mod help;
 pub mod options;
 pub mod parts;
 pub mod patterns;

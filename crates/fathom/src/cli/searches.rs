@@ -12,7 +12,9 @@ use super::values::{self, Official, Passes};
 /// `fathom peak`.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(
-    mut_arg("warm_up", |arg| arg.default_value("1s")),
+    mut_arg("warm_up", |arg| {
+        arg.default_value("1s").help("The load before each window; it is not recorded")
+    }),
     mut_arg("duration", |arg| {
         arg.default_value("5s").help("The window of each probe: how long is measured")
     }),
@@ -59,8 +61,8 @@ pub struct PeakArgs {
     /// With --objective: the precision of the load that is found [default: 5%]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
     pub tolerance: Option<f64>,
-    /// The highest value to try: a queue depth or a number of workers [default: 1024 or 256, or
-    /// what fits], or with --objective a load such as 100k [default: 10m]
+    /// The highest value to try: a queue depth or a number of workers, or with --objective a load
+    /// such as 100k [default: 1024, 256 or what fits; 10m for a load]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub up_to: Option<String>,
     /// The window of the official run at the value that was found, or none
@@ -94,7 +96,9 @@ impl From<VaryArg> for Vary {
 /// `fathom sustain`.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(
-    mut_arg("warm_up", |arg| arg.default_value("1s")),
+    mut_arg("warm_up", |arg| {
+        arg.default_value("1s").help("The load before each window; it is not recorded")
+    }),
     mut_arg("duration", |arg| {
         arg.default_value("1m").help("The window of each point of a round: how long is measured")
     }),
@@ -143,8 +147,8 @@ pub struct SustainArgs {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 25,
           value_parser = clap::value_parser!(u32).range(5..=100_000))]
     pub rounds: u32,
-    /// The time of write-saturation [default: 6h], of each pause length of host-idle-recovery
-    /// [default: 1h], of each phase of cross-stimulus-recovery [default: 8h, 6h, 8h]
+    /// The time of write-saturation, of each pause length of host-idle-recovery, or of each phase of
+    /// cross-stimulus-recovery [default: 6h; 1h; 8h, 6h, 8h]
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
     pub length: Option<Span>,
 }
