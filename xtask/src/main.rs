@@ -1,6 +1,7 @@
 //! The project's own tasks, in the project's language, so that they need no other programs: `cargo
-//! xtask tidy | golden | schema`.
+//! xtask tidy | golden | schema | dist`.
 
+mod dist;
 mod source;
 mod tidy;
 
@@ -13,6 +14,8 @@ usage: cargo xtask COMMAND
   tidy     check the rules that neither the compiler nor clippy knows (also a test)
   golden   rewrite the stored outputs that the golden tests compare with; read the difference
   schema   write docs/schema/*.json from the types of the documents
+  dist     build a static program into target/dist, or a FOLDER that is named after it, with
+           manual pages, completions and checksums
 ";
 
 fn main() -> ExitCode {
@@ -21,6 +24,8 @@ fn main() -> ExitCode {
         ["tidy"] => run_tidy(),
         ["golden"] => golden(),
         ["schema"] => schema(),
+        ["dist"] => dist::make(&root(), None),
+        ["dist", folder] => dist::make(&root(), Some(Path::new(folder))),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())
@@ -42,6 +47,11 @@ fn root() -> PathBuf {
         Some(parent) => parent.to_path_buf(),
         None => PathBuf::from("."),
     }
+}
+
+/// The cargo that runs this.
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 fn run_tidy() -> Result<(), String> {
@@ -80,7 +90,7 @@ fn schema() -> Result<(), String> {
 /// One of the binary's tests compares it.
 fn workload_schema() -> Result<(), String> {
     let path = root().join("docs/schema/workload-1.json");
-    let made = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let made = cargo()
         .args(["run", "--quiet", "--package", "fathom", "--", "workloads", "--schema"])
         .current_dir(root())
         .output()
@@ -92,7 +102,7 @@ fn workload_schema() -> Result<(), String> {
 }
 
 fn golden() -> Result<(), String> {
-    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let status = cargo()
         .args(["test", "--package", "fathom-report", "--package", "fathom-core"])
         .env("UPDATE_GOLDEN", "1")
         .current_dir(root())

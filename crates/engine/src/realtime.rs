@@ -45,10 +45,13 @@ pub(crate) fn request() -> Result<u32, Refusal> {
             "set kernel.sched_rt_runtime_us to 950000 with sysctl, or drop it",
         ));
     }
-    let parameters = libc::sched_param { sched_priority: PRIORITY };
+    // The kernel's parameters are the priority alone. The call goes by number, because musl's function
+    // of this name always fails: it stands for a process, and the kernel knows only threads.
+    let parameters = PRIORITY;
     // SAFETY: the kernel reads the parameters, which are there, and changes this thread's priority.
     let result = unsafe {
-        libc::sched_setscheduler(
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
             0,
             libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
             &raw const parameters,
@@ -119,7 +122,9 @@ mod tests {
     fn who_may_have_it_gets_it_and_its_children_do_not() {
         let policy = || {
             // SAFETY: the call only reads the calling thread's policy.
-            unsafe { libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK }
+            unsafe {
+                libc::syscall(libc::SYS_sched_getscheduler, 0) as i32 & !libc::SCHED_RESET_ON_FORK
+            }
         };
         let seen = std::thread::spawn(move || {
             let granted = request();

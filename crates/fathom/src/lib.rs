@@ -97,6 +97,8 @@ fn perform(command: &Command) -> Result<u8, Error> {
         Command::Report(args) => commands::report::perform(args),
         Command::Export(args) => commands::export::perform(args),
         Command::Import(args) => commands::import::perform(args),
+        Command::Completions(args) => commands::completions::perform(args),
+        Command::Man(args) => commands::man::perform(args),
         Command::Diskspd(args) => commands::diskspd::perform(&args.words),
     }
 }

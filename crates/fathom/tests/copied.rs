@@ -19,9 +19,10 @@ use common::{Place, code, stderr, stdout};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The pages whose blocks of commands are run.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "README.md",
     "docs/diskspd.md",
+    "docs/install.md",
     "docs/trace.md",
     "docs/workloads.md",
     "docs/studies/access-mix.md",
@@ -95,6 +96,10 @@ fn lines_of_help(place: &Place) -> Vec<(String, String)> {
 /// Every line, read by a shell.
 fn lines() -> Vec<Line> {
     let place = Place::new();
+    for folder in [".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions"]
+    {
+        std::fs::create_dir_all(place.join("home").join(folder)).unwrap();
+    }
     let mut all: Vec<(String, String)> = lines_of_help(&place);
     for page in PAGES {
         let found = lines_of_page(page);
@@ -117,7 +122,9 @@ fn read_by_a_shell(place: &Place, line: &str) -> Vec<Vec<String>> {
     let _ = std::fs::remove_file(&taken);
     let mut script = "fathom() { printf '%s\\0' \"$@\" '' >>taken-down; }\n".to_owned();
     writeln!(script, "{line}").unwrap();
-    let output = Command::new("bash").args(["-ec", &script]).current_dir(place.path()).output();
+    // A relative home makes a relative path of ~, which is the same in every folder of this test.
+    let mut bash = Command::new("bash");
+    let output = bash.args(["-ec", &script]).env("HOME", "home").current_dir(place.path()).output();
     let output = output.unwrap();
     assert!(output.status.success() && output.stderr.is_empty(), "{line}: {}", stderr(&output));
     let bytes = std::fs::read_to_string(&taken).unwrap();

@@ -34,7 +34,7 @@ const FILTER_MAX: usize = 4000;
 const PERF_TYPE_TRACEPOINT: u32 = 2;
 const PERF_FLAG_FD_CLOEXEC: u64 = 8;
 /// `_IOW('$', 6, char *)`.
-const PERF_EVENT_IOC_SET_FILTER: libc::c_ulong = 0x4008_2406;
+const PERF_EVENT_IOC_SET_FILTER: libc::Ioctl = 0x4008_2406;
 
 /// `struct perf_event_attr`, as long as its first version was.
 #[derive(Default)]

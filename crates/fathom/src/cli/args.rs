@@ -120,6 +120,10 @@ pub enum Command {
     Export(Export),
     /// Convert results of fio or Diskplorer into a result file
     Import(Import),
+    /// Print what bash, zsh or fish completes on this command line
+    Completions(Completions),
+    /// Write the manual pages into a folder
+    Man(Man),
     /// Run a command line of DiskSpd 2.2 as it stands in scripts, and print DiskSpd's result
     #[command(disable_help_flag = true)]
     Diskspd(Diskspd),
@@ -156,6 +160,20 @@ pub struct DiskspdOwn {
     pub consent: Consent,
     #[command(flatten)]
     pub results: Results,
+}
+
+/// `fathom completions`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Completions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `fathom man`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Man {
+    /// The folder: a man1 below one that `man` searches. Pages that are there are not replaced
+    pub folder: PathBuf,
 }
 
 /// `fathom quick`.
@@ -340,6 +358,11 @@ impl Args {
             matches.and_then(|matches| Self::from_matches(&matches))
         };
         read(&words).unwrap_or_else(|error| answer(&error, &words, &|words| read(words).err()))
+    }
+
+    /// The whole command line, as manual pages and completions show it.
+    pub fn documented() -> clap::Command {
+        help::documented(Self::command(), DiskspdOwn::command())
     }
 
     /// Reads words that were typed once, the program's name first.

@@ -306,10 +306,25 @@ const ALL: &[Brief] = &[
             "fathom report old.fathom.jsonl --html old.html",
         ],
     },
+    Brief {
+        command: "completions",
+        rows: &[&[("shell", "The shell: bash, zsh or fish")]],
+        examples: &[
+            "fathom completions bash > ~/.local/share/bash-completion/completions/fathom",
+            "fathom completions zsh > ~/.zfunc/_fathom            # in $fpath",
+            "fathom completions fish > ~/.config/fish/completions/fathom.fish",
+        ],
+    },
+    Brief {
+        command: "man",
+        rows: &[&[("folder", "A man1 below a folder that `man` searches")]],
+        examples: &["fathom man ~/.local/share/man/man1"],
+    },
 ];
 
 /// The commands that `fathom -h` leaves to `--help`.
-const LESS_USED: [&str; 6] = ["resume", "workloads", "calibrate", "export", "import", "diskspd"];
+const LESS_USED: [&str; 8] =
+    ["resume", "workloads", "calibrate", "export", "import", "completions", "man", "diskspd"];
 
 /// The commands that do something useful without any argument.
 const NEEDS_NO_ARGUMENT: [&str; 4] = ["quick", "study", "workloads", "calibrate"];
@@ -351,6 +366,17 @@ pub fn complete(command: Command) -> Command {
         };
         command.after_help(text)
     })
+}
+
+/// The whole command line for what is generated from it: manual pages and completions. DiskSpd's
+/// command becomes the one that has the options which it reads itself.
+pub fn documented(command: Command, diskspd: Command) -> Command {
+    let mut command = complete(command).mut_subcommand("diskspd", |listed| {
+        let about = listed.get_about().cloned().unwrap_or_default();
+        diskspd.name("diskspd").about(about)
+    });
+    command.build();
+    command
 }
 
 /// The command with the help of `-h`.

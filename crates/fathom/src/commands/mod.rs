@@ -1,6 +1,7 @@
 //! The commands: each connects the typed options with the session, and decides the exit code.
 
 pub mod calibrate;
+pub mod completions;
 pub mod diskspd;
 mod experiment;
 pub mod export;
@@ -9,6 +10,7 @@ mod folder;
 pub mod import;
 pub mod inspect;
 mod leftovers;
+pub mod man;
 pub mod map;
 mod measure;
 mod opened;
