@@ -18,6 +18,11 @@ use crate::error::Error;
 /// Whether stdout belongs to the document alone.
 static STDOUT_IS_THE_DOCUMENTS: AtomicBool = AtomicBool::new(false);
 
+/// Whether a file's name stands for stdout: `-`, or the device that leads there.
+pub fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-") || path == Path::new("/dev/stdout")
+}
+
 /// From here on `say` goes to stderr.
 pub fn leave_stdout_to_the_document() {
     STDOUT_IS_THE_DOCUMENTS.store(true, Ordering::SeqCst);

@@ -17,7 +17,7 @@ use fathom_engine::sim::{self, GridOptions, Model, StoredMap};
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
 use fathom_report::document::{self, Conclusion, Document, Ended, Header, Line};
 use fathom_report::page::Level;
-use fathom_report::{chart, csv, export, html, image, markdown, terminal};
+use fathom_report::{csv, export, html, image, markdown, page, terminal};
 
 use crate::cli::args::{Args, Command};
 use crate::cli::described::Described;
@@ -85,8 +85,8 @@ fn show(document: &Document) {
     ];
     assert!(lengths.iter().all(|&length| length > 0), "{lengths:?}");
     let _ = (csv::cells(document), export::diskplorer::diskplorer(document));
-    for chart in chart::charts(document) {
-        assert!(image::svg(&chart, "").starts_with("<svg"));
+    for illustration in page::illustrations(document) {
+        assert!(image::svg(&illustration).starts_with("<svg"));
     }
     // The trials that `resume` shows to an experiment.
     for trial in &document.trials {

@@ -189,7 +189,7 @@ fn charts_are_drawn_for_the_browser() {
         let mut figures: serde_json::Value =
             serde_json::from_str(between(&page, FIGURES, "</script>")).unwrap();
         // The charts of different trials look alike.
-        let of_trial = ["rates-", "times-", "distribution-"];
+        let of_trial = ["chart-rates-", "chart-times-", "chart-distribution-"];
         let others =
             |id: &str| of_trial.iter().any(|name| id.starts_with(name)) && !id.ends_with("-1");
         let serde_json::Value::Array(all) = &mut figures else { panic!("{name}: no list") };

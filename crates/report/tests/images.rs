@@ -3,24 +3,30 @@
 
 mod samples;
 
-use fathom_report::chart::{self, Chart};
+use fathom_report::page::{self, Illustration, Subject};
 use fathom_report::{document, image};
 
-fn charts() -> Vec<(&'static str, Chart)> {
+fn all() -> Vec<(&'static str, Illustration)> {
     let of = |(name, bytes): (&'static str, Vec<u8>)| {
         let document = document::read(&bytes).unwrap();
-        chart::charts(&document).into_iter().map(move |chart| (name, chart))
+        page::illustrations(&document).into_iter().map(move |one| (name, one))
     };
     samples::all().into_iter().flat_map(of).collect()
 }
 
 #[test]
-fn every_experiment_has_its_charts() {
+fn every_result_has_its_images() {
     let names: Vec<String> =
-        charts().iter().map(|(name, chart)| format!("{name} {}", chart.name)).collect();
+        all().iter().map(|(name, one)| format!("{name} {}", one.name)).collect();
     assert_eq!(
         names,
         [
+            "quick grid",
+            "open run",
+            "streams run",
+            "void run",
+            "torn grid",
+            "interrupted run",
             "sweep iops",
             "sweep bandwidth",
             "sweep p50",
@@ -70,13 +76,25 @@ fn every_experiment_has_its_charts() {
 }
 
 #[test]
-fn every_chart_becomes_an_image_that_needs_nothing_else() {
+fn every_image_has_the_answer_and_needs_nothing_else() {
     let folder = std::env::var_os("IMAGES").map(std::path::PathBuf::from);
-    for (name, chart) in charts() {
-        let svg = image::svg(&chart, "sim:nvme <&>, 2026-11-21");
+    let mut painted: Vec<String> = Vec::new();
+    for (name, one) in all() {
+        let odd = "sim:nvme <&>, 2026-11-21";
+        let one = Illustration { source: odd.to_owned(), ..one };
+        let svg = image::svg(&one);
         assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n"), "{name}");
         assert!(!svg.contains("<text") && !svg.contains("NaN") && !svg.contains("inf"), "{name}");
         assert!(svg.contains("sim:nvme &lt;&amp;&gt;, 2026-11-21"), "{name}");
+        // The words of the answer are drawn, in lines of their own.
+        let drawn: Vec<&str> = svg
+            .split("aria-label=\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .take_while(|line| !line.starts_with("sim:nvme &lt;"))
+            .collect();
+        let whole = fathom_core::markup(&one.answer.text);
+        assert_eq!(drawn.join(" "), whole, "{name}");
         // Every letter that is used is defined.
         for used in svg.split("href=\"#").skip(1) {
             let id = used.split('"').next().unwrap();
@@ -84,16 +102,32 @@ fn every_chart_becomes_an_image_that_needs_nothing_else() {
         }
         // Charts are drawn from the same shapes, and painting is slow, so one of each kind is
         // enough.
-        let painted = ["iops", "iops-matrix", "tradeoff"].contains(&chart.name.as_str());
-        if folder.is_none() && !painted {
+        let kinds = ["iops", "iops-matrix", "tradeoff", "run", "grid"];
+        let is_new = kinds.contains(&&*one.name) && !painted.contains(&one.name);
+        if folder.is_none() && !is_new {
             continue;
         }
-        let png = image::png(&chart, "sim:nvme").unwrap();
+        painted.push(one.name.clone());
+        let png = image::png(&one).unwrap();
         assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"), "{name}");
         if let Some(folder) = &folder {
-            let path = folder.join(format!("{name}-{}", chart.name));
+            let path = folder.join(format!("{name}-{}", one.name));
             std::fs::write(path.with_extension("svg"), &svg).unwrap();
             std::fs::write(path.with_extension("png"), &png).unwrap();
         }
     }
+}
+
+#[test]
+fn a_long_answer_is_wrapped_and_nothing_leaves_the_image() {
+    let (_, one) = all().into_iter().find(|(name, _)| *name == "quick").unwrap();
+    let word = "/dev/disk/by-id/".repeat(20);
+    let mut long = one.clone();
+    long.answer.text = format!("Of {word} the answer is {}", "long ".repeat(60));
+    let height = |one: &Illustration| -> f32 {
+        let svg = image::svg(one);
+        svg.split("height=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    assert!(height(&one) + 60.0 < height(&long), "it takes lines of its own");
+    assert!(matches!(long.drawing, Subject::Grid(_)));
 }

@@ -682,10 +682,10 @@ pub struct Report {
     /// Write the cells of a latency map as CSV instead of showing the report
     #[arg(long, value_name = "FILE")]
     pub cells: Option<PathBuf>,
-    /// Write the charts of an experiment as SVG; with several charts, each to FILE-NAME.svg
+    /// Draw the result as SVG; several charts of an experiment each become FILE-NAME.svg
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Write the charts of an experiment as PNG; with several charts, each to FILE-NAME.png
+    /// The same as PNG
     #[arg(long, value_name = "FILE")]
     pub png: Option<PathBuf>,
     /// The chart that --svg and --png write; an unknown name lists the charts

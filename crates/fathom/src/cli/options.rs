@@ -412,6 +412,13 @@ pub struct Reports {
     /// Write the series over time as CSV: a row for each trial, stream, interval and direction
     #[arg(long, value_name = "FILE")]
     pub csv_series: Option<PathBuf>,
+    /// Draw the result as SVG, with the answer and the verdict; several charts of an experiment
+    /// each become FILE-NAME.svg
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// The same as PNG
+    #[arg(long, value_name = "FILE")]
+    pub png: Option<PathBuf>,
 }
 
 /// Where the results go.

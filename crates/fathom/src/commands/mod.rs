@@ -7,6 +7,7 @@ mod experiment;
 pub mod export;
 mod fill;
 mod folder;
+pub mod images;
 pub mod import;
 pub mod inspect;
 mod leftovers;

@@ -15,12 +15,11 @@ use fathom_report::terminal;
 use fathom_report::thresholds::{self, Threshold};
 
 use super::read_result;
-use super::written::is_stdout;
 use crate::cli::options::{Reports, Results};
 use crate::error::Error;
 use crate::hanging::{Role, patiently};
 use crate::journal::{self, Journal};
-use crate::output;
+use crate::output::{self, is_stdout};
 use crate::session;
 use crate::trace::TraceFile;
 

@@ -17,7 +17,6 @@ use serde_json::Value;
 use super::experiment::{self, Prepared};
 use super::outputs::Outputs;
 use super::read_result;
-use super::written::is_stdout;
 use super::{map, peak, study, sustain, sweep};
 use crate::cli::args::{Args, Command, Resume};
 use crate::cli::options::{Consent, Results};
@@ -25,7 +24,7 @@ use crate::error::{Error, plain};
 use crate::hanging::{Role, patiently};
 use crate::identity;
 use crate::journal::{self, Journal};
-use crate::output;
+use crate::output::{self, is_stdout};
 use crate::session::Course;
 
 /// The remedy if it cannot continue.

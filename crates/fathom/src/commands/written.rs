@@ -7,8 +7,10 @@ use fathom_report::document::Document;
 use fathom_report::page::Level;
 use fathom_report::{csv, html, markdown};
 
+use super::images::{Format, images};
 use crate::cli::options::{Reports, Results};
 use crate::error::Error;
+use crate::output::is_stdout;
 use crate::{journal, output};
 
 /// A kind of report.
@@ -17,40 +19,55 @@ struct ReportKind {
     /// The text before its file's name when it is written.
     label: &'static str,
     place: fn(&Reports) -> &Option<PathBuf>,
-    write: fn(&Document, Level) -> String,
+    write: Write,
 }
 
-const KINDS: [ReportKind; 4] = [
+/// How a kind of report is written.
+enum Write {
+    /// As one text.
+    Text(fn(&Document, Level) -> String),
+    /// As images.
+    Images(Format),
+}
+
+const KINDS: [ReportKind; 6] = [
     ReportKind {
         option: "--html",
         label: "report",
         place: |written| &written.html,
-        write: |document, _| html::document(document),
+        write: Write::Text(|document, _| html::document(document)),
     },
     ReportKind {
         option: "--markdown",
         label: "report",
         place: |written| &written.markdown,
-        write: markdown::document,
+        write: Write::Text(markdown::document),
     },
     ReportKind {
         option: "--csv",
         label: "table",
         place: |written| &written.csv,
-        write: |document, _| csv::document(document),
+        write: Write::Text(|document, _| csv::document(document)),
     },
     ReportKind {
         option: "--csv-series",
         label: "series",
         place: |written| &written.csv_series,
-        write: |document, _| csv::series::document(document),
+        write: Write::Text(|document, _| csv::series::document(document)),
+    },
+    ReportKind {
+        option: "--svg",
+        label: "image",
+        place: |written| &written.svg,
+        write: Write::Images(Format::Svg),
+    },
+    ReportKind {
+        option: "--png",
+        label: "image",
+        place: |written| &written.png,
+        write: Write::Images(Format::Png),
     },
 ];
-
-/// Whether a name stands for stdout: `-`, or the device that leads there.
-pub fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-") || path == Path::new("/dev/stdout")
-}
 
 /// Writes a file that does not exist yet and says its name after the label; or prints to stdout.
 ///
@@ -105,6 +122,8 @@ impl Reports {
             markdown: changed(&self.markdown)?,
             csv: changed(&self.csv)?,
             csv_series: changed(&self.csv_series)?,
+            svg: changed(&self.svg)?,
+            png: changed(&self.png)?,
         })
     }
 
@@ -115,8 +134,11 @@ impl Reports {
     ///
     /// When one of them cannot be written.
     pub fn write(&self, document: &Document, level: Level) -> Result<(), Error> {
-        let write = |(kind, path): (&ReportKind, &Path)| {
-            put(path, kind.label, (kind.write)(document, level))
+        let write = |(kind, path): (&ReportKind, &Path)| match kind.write {
+            Write::Text(text) => put(path, kind.label, text(document, level)),
+            Write::Images(format) => images(document, format, path, None)?
+                .iter()
+                .try_for_each(|(path, image)| put(path, kind.label, image)),
         };
         let all: Vec<Result<(), Error>> = self.each().map(write).collect();
         all.into_iter().collect()

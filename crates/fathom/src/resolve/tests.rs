@@ -829,7 +829,7 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that need the built program, and are tested in `tests/`.
-const END_TO_END: [&str; 18] = [
+const END_TO_END: [&str; 20] = [
     "workload",
     "set",
     "out",
@@ -837,6 +837,8 @@ const END_TO_END: [&str; 18] = [
     "markdown",
     "csv",
     "csv-series",
+    "svg",
+    "png",
     "trace",
     "json",
     "details",

@@ -144,7 +144,7 @@ struct SustainWords {
 
 /// Options that are only valid on the command line: consent, how it begins, and the destinations of
 /// results.
-const NEVER_IN_A_FILE: [&str; 14] = [
+const NEVER_IN_A_FILE: [&str; 16] = [
     "overwrite",
     "destroy",
     "destroy-in-use",
@@ -155,6 +155,8 @@ const NEVER_IN_A_FILE: [&str; 14] = [
     "markdown",
     "csv",
     "csv-series",
+    "svg",
+    "png",
     "trace",
     "json",
     "details",

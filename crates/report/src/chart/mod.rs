@@ -2,11 +2,13 @@
 //! images are drawn from the same figures, so they cannot differ.
 
 mod colors;
+pub mod grid;
 pub mod jobs;
 pub mod map;
 pub mod peak;
 pub mod sustain;
 mod sweep;
+pub mod trial;
 
 pub use colors::{SERIES, scale_color, scale_stops};
 
@@ -111,6 +113,18 @@ pub enum Paint {
     Void,
     /// A result.
     Found,
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Reads and writes together.
+    Total,
+    /// A percentile that most I/Os exceed or come near.
+    Low,
+    /// A percentile in the tail.
+    Middle,
+    /// A percentile far in the tail.
+    High,
 }
 
 /// The style of a series.
@@ -308,6 +322,12 @@ impl Paint {
             Self::Suspect => ("suspect".to_owned(), "#8a5a00"),
             Self::Void => ("void".to_owned(), "#b3261e"),
             Self::Found => ("top".to_owned(), "#b8327a"),
+            Self::Read => ("read".to_owned(), "#1f6fb4"),
+            Self::Write => ("write".to_owned(), "#c8641b"),
+            Self::Total => ("total".to_owned(), "#4b5768"),
+            Self::Low => ("low".to_owned(), "#59a4dd"),
+            Self::Middle => ("middle".to_owned(), "#2b6cb0"),
+            Self::High => ("high".to_owned(), "#7b3fa0"),
         }
     }
 }

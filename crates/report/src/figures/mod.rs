@@ -24,8 +24,9 @@ pub use trial_part::{
     quantile_estimates, summary, time_name,
 };
 pub use workload::{
-    asked, before_and_after, counted_workers, flush, load, mix, names, pacing, pattern_names,
-    payload, same_access, stream_in_words, way, workers, workplace,
+    asked, before_and_after, counted_workers, flush, is_in_sequence, is_random, load, mix, names,
+    pacing, pattern_names, payload, queue_depth, same_access, stream_in_words, way, workers,
+    workplace,
 };
 
 /// A text whose first letter is large.

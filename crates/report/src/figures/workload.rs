@@ -3,7 +3,7 @@
 use fathom_core::Span;
 use fathom_core::figures::{percent, significant};
 use fathom_core::measure::Direction;
-use fathom_core::spec::{Arrivals, Ios, Kind, Loop, Payload, Turns, Workers, hex};
+use fathom_core::spec::{Arrivals, Ios, Kind, Loop, Pattern, Payload, Turns, Workers, hex};
 
 use super::short_rate;
 use crate::document::{BackendKind, IoPriority, Stream, Trial};
@@ -109,6 +109,25 @@ pub fn pattern_names(stream: &Stream) -> String {
     let mut names: Vec<String> = kinds.map(|kind| kind.pattern.to_string()).collect();
     names.dedup();
     names.join(" + ")
+}
+
+/// Whether offsets follow each other by chance.
+pub fn is_random(pattern: &Pattern) -> bool {
+    match pattern {
+        Pattern::Random(_) | Pattern::Shuffled => true,
+        Pattern::Sequential(_) | Pattern::Interlocked { .. } | Pattern::Mixed { .. } => false,
+    }
+}
+
+/// Whether a trial has no I/O at random.
+pub fn is_in_sequence(trial: &Trial) -> bool {
+    let kinds = trial.point.streams.iter().flat_map(|stream| stream.ios.kinds());
+    kinds.into_iter().all(|kind| !is_random(&kind.pattern))
+}
+
+/// The I/Os that a trial keeps in flight at most, all streams together.
+pub fn queue_depth(trial: &Trial) -> u32 {
+    trial.point.streams.iter().map(|stream| stream.pacing.queue_depth()).sum()
 }
 
 /// ", targets drawn 70 % / 30 %"; empty if they alternate.

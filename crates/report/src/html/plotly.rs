@@ -79,7 +79,10 @@ fn choice(chart: &Chart, id: &str) -> Value {
 
 fn plot(plot: &Plot) -> (Vec<Value>, Value) {
     match plot {
-        Plot::Lines(lines) => (lines.series.iter().map(series).collect(), layout(lines)),
+        Plot::Lines(lines) => {
+            let traces = lines.series.iter().map(|one| series(one, lines));
+            (traces.collect(), layout(lines))
+        }
         Plot::Heat(heat) => (cells(heat), heat_layout(heat)),
     }
 }
@@ -88,33 +91,39 @@ fn about(text: &str) -> String {
     plain(text).replace('\n', "<br>")
 }
 
-fn series(series: &Series) -> Value {
+/// What a value says to a reader who points at it, if it has no words of its own.
+fn hover(lines: &Lines) -> String {
+    let unit = |axis: &Axis| plain(&axis.title.replace(" (logarithmic)", ""));
+    match lines.x.ticks.is_empty() {
+        true => format!("%{{y:.4~g}} {} at %{{x:.4~g}} {}", unit(&lines.y), unit(&lines.x)),
+        // The place has a name that the axis shows.
+        false => format!("%{{y:.4~g}} {}", unit(&lines.y)),
+    }
+}
+
+fn series(series: &Series, lines: &Lines) -> Value {
     let of = |value: &dyn Fn(&Dot) -> Value| series.dots.iter().map(value).collect::<Vec<Value>>();
     let color = format!("@{}", series.paint.named().0);
     let mut trace = json!({
         "x": of(&|dot| json!(dot.x)),
         "y": of(&|dot| json!(dot.y)),
-        "hovertext": of(&|dot| json!(about(&dot.about))),
-        "hovertemplate": "%{hovertext}<extra></extra>",
         "name": plain(&series.name),
         "showlegend": !series.name.is_empty(),
-        "error_y": {"type": "data", "array": of(&|dot| json!(dot.half)), "thickness": 1.3,
-            "width": 3, "color": color,
-            "visible": series.dots.iter().any(|dot| dot.half.is_some())},
     });
+    if series.dots.iter().any(|dot| dot.half.is_some()) {
+        trace["error_y"] = json!({"type": "data", "array": of(&|dot| json!(dot.half)),
+            "thickness": 1.3, "width": 3, "color": color, "visible": true});
+    }
+    match series.dots.iter().any(|dot| !dot.about.is_empty()) {
+        true => {
+            trace["hovertext"] = json!(of(&|dot| json!(about(&dot.about))));
+            trace["hovertemplate"] = json!("%{hovertext}<extra></extra>");
+        }
+        false => trace["hovertemplate"] = json!(hover(lines)),
+    }
     let set = |trace: &mut Value, more: Value| {
         let more = more.as_object().cloned().unwrap_or_default();
         more.into_iter().for_each(|(key, value)| trace[key] = value);
-    };
-    let marker = |shape: Shape| match shape {
-        Shape::Ring => json!({"symbol": "circle-open", "size": 17, "color": color,
-            "line": {"width": 2.5, "color": color}}),
-        Shape::Cross => json!({"symbol": "x", "size": 10, "color": color}),
-        Shape::Point => json!({"symbol": "circle", "size": 4, "color": color}),
-        Shape::Circle => json!({"symbol": "circle", "size": 7, "color": color}),
-        Shape::Square => json!({"symbol": "square", "size": 8, "color": color}),
-        Shape::Diamond => json!({"symbol": "diamond", "size": 9, "color": color}),
-        Shape::Triangle => json!({"symbol": "triangle-up", "size": 9, "color": color}),
     };
     let labeled = series.dots.iter().any(|dot| !dot.label.is_empty());
     let mode = |base: &str| if labeled { format!("{base}+text") } else { base.to_owned() };
@@ -130,18 +139,20 @@ fn series(series: &Series) -> Value {
             &mut trace,
             json!({
                 "type": "scatter", "mode": mode("lines+markers"),
-                "line": {"color": color, "width": 2}, "marker": marker(shape),
+                "line": {"color": color, "width": 2}, "marker": marker(shape, &color),
             }),
         ),
         Form::Dots(shape) => set(
             &mut trace,
             json!({
-                "type": "scatter", "mode": mode("markers"), "marker": marker(shape),
+                "type": "scatter", "mode": mode("markers"), "marker": marker(shape, &color),
             }),
         ),
         Form::Bars => {
             set(&mut trace, json!({"type": "bar", "marker": {"color": color}}));
-            trace["error_y"]["color"] = json!("@ink");
+            if trace.get("error_y").is_some() {
+                trace["error_y"]["color"] = json!("@ink");
+            }
         }
     }
     if labeled {
@@ -154,6 +165,23 @@ fn series(series: &Series) -> Value {
         trace["cliponaxis"] = json!(false);
     }
     trace
+}
+
+/// The shape of a dot in plotly's terms.
+fn marker(shape: Shape, color: &str) -> Value {
+    let (symbol, size) = match shape {
+        Shape::Ring => {
+            return json!({"symbol": "circle-open", "size": 17, "color": color,
+                "line": {"width": 2.5, "color": color}});
+        }
+        Shape::Cross => ("x", 10),
+        Shape::Point => ("circle", 4),
+        Shape::Circle => ("circle", 7),
+        Shape::Square => ("square", 8),
+        Shape::Diamond => ("diamond", 9),
+        Shape::Triangle => ("triangle-up", 9),
+    };
+    json!({"symbol": symbol, "size": size, "color": color})
 }
 
 /// The position of a label: away from a line that rises to the right, and not on the axis.

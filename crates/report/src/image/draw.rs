@@ -1,69 +1,66 @@
 //! From a chart to shapes: the layout.
 
 use super::font::Font;
-use super::{Element, Picture, Pixel, Rgb};
-use crate::chart::{
-    self, Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Panel, Plot, Scale, Series,
-    Shape, is_at_the_edge, labeled, linear_ticks, log_ticks, scale_color,
+use super::sheet::{
+    Anchor, BLACK, EDGE, Frame, GRAY, GRID, HEADING, INK, MUTED, SHADE, SMALL, Sheet, TEXT, WHITE,
+    rgb,
 };
-
-/// Around everything.
-const EDGE: f32 = 24.0;
+use super::{Picture, Pixel, Rgb, heading, numbers};
+use crate::chart::{
+    self, Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Panel, Plot, Scale, Series, Shape,
+    is_at_the_edge, labeled, linear_ticks, log_ticks, scale_color,
+};
+use crate::page::{Illustration, Subject};
 
 /// The size of one plot alone, and of one of several.
 const ALONE: (f32, f32) = (912.0, 460.0);
 const ONE_OF_SEVERAL: (f32, f32) = (560.0, 380.0);
 
-const INK: Rgb = [27, 36, 48];
-const MUTED: Rgb = [93, 104, 120];
-const GRID: Rgb = [226, 230, 236];
-const GRAY: Rgb = [222, 224, 228];
-const SHADE: Rgb = [222, 241, 234];
-const WHITE: Rgb = [255, 255, 255];
-const BLACK: Rgb = [0, 0, 0];
-
-const TITLE: f32 = 20.0;
-const HEADING: f32 = 15.0;
-const TEXT: f32 = 13.0;
-const SMALL: f32 = 12.0;
-
-/// The position of a text relative to its place.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Anchor {
-    Start,
-    Middle,
-    End,
-}
-
-/// The canvas.
-struct Sheet<'f> {
-    font: &'f Font,
-    shapes: Vec<Element>,
-}
-
-/// A rectangle.
-#[derive(Clone, Copy)]
-struct Frame {
-    left: f32,
-    top: f32,
-    right: f32,
-    bottom: f32,
-}
-
-/// A chart as a picture.
-pub fn picture(chart: &Chart, subtitle: &str, font: &Font) -> Picture {
+/// An illustration as a picture.
+pub fn picture(illustration: &Illustration, font: &Font) -> Picture {
     let mut sheet = Sheet { font, shapes: Vec::new() };
-    let columns = chart.panels.len().clamp(1, 2);
+    let room = match &illustration.drawing {
+        Subject::Chart(chart) => columns_of(chart).1,
+        Subject::Grid(_) => ALONE.0,
+    };
+    let top = heading::draw(&mut sheet, illustration, room);
+    let (bottom, words) = match &illustration.drawing {
+        Subject::Chart(one) => chart(&mut sheet, one, top, room),
+        Subject::Grid(one) => (numbers::grid(&mut sheet, one, top, room), one.caption.clone()),
+    };
+    let mut y = bottom;
+    for line in sheet.wrapped(&words, SMALL, room) {
+        y += SMALL + 4.0;
+        sheet.text((EDGE, y), SMALL, MUTED, Anchor::Start, &line);
+    }
+    Picture {
+        width: (room + 2.0 * EDGE).ceil(),
+        height: (y + EDGE).ceil(),
+        title: illustration.answer.text.clone(),
+        about: format!("{}. {words}", illustration.source),
+        shapes: sheet.shapes,
+    }
+}
+
+/// The plots of a chart in a row, and the width of all of them.
+fn columns_of(chart: &Chart) -> (usize, f32) {
+    match chart.panels.len() {
+        0 | 1 => (1, ALONE.0),
+        _ => (2, ONE_OF_SEVERAL.0 * 2.0 + EDGE),
+    }
+}
+
+/// A chart with its title and its legend; returns where it ends, and its words.
+fn chart(sheet: &mut Sheet<'_>, chart: &Chart, top: f32, room: f32) -> (f32, String) {
+    let (columns, _) = columns_of(chart);
     let (width, height) = if columns == 1 { ALONE } else { ONE_OF_SEVERAL };
     let height = chart.panels.iter().map(|panel| panel_height(panel, height)).fold(0.0, f32::max);
-    let whole = EDGE * 2.0 + width * columns as f32 + EDGE * (columns - 1) as f32;
-    let room = whole - 2.0 * EDGE;
-    let mut y = EDGE + TITLE;
-    sheet.text((EDGE, y), TITLE, INK, Anchor::Start, &sheet.fitted(&chart.title, TITLE, room));
-    y += TEXT + 8.0;
-    sheet.text((EDGE, y), TEXT, MUTED, Anchor::Start, &sheet.fitted(subtitle, TEXT, room));
-    y += 14.0;
-    y = legend(&mut sheet, chart, y, room);
+    let mut y = top;
+    for line in sheet.wrapped(&chart.title, HEADING, room) {
+        y += HEADING + 4.0;
+        sheet.text((EDGE, y), HEADING, INK, Anchor::Start, &line);
+    }
+    y = legend(sheet, chart, y + 4.0, room);
     for (nth, panel) in chart.panels.iter().enumerate() {
         let (row, column) = (nth / columns, nth % columns);
         let heading = if chart.panels.len() > 1 { HEADING + 10.0 } else { 0.0 };
@@ -76,24 +73,14 @@ pub fn picture(chart: &Chart, subtitle: &str, font: &Font) -> Picture {
         let top = top + heading;
         let frame = Frame { left, top, right: left + width, bottom: top + height };
         match &panel.plot {
-            Plot::Lines(plot) => lines(&mut sheet, plot, frame),
-            Plot::Heat(plot) => heat(&mut sheet, plot, frame),
+            Plot::Lines(plot) => lines(sheet, plot, frame),
+            Plot::Heat(plot) => heat(sheet, plot, frame),
         }
         if nth + 1 == chart.panels.len() {
             y = frame.bottom + 20.0;
         }
     }
-    for line in sheet.wrapped(&chart.words(chart::mark_name), SMALL, room) {
-        y += SMALL + 4.0;
-        sheet.text((EDGE, y), SMALL, MUTED, Anchor::Start, &line);
-    }
-    Picture {
-        width: whole.ceil(),
-        height: (y + EDGE).ceil(),
-        title: chart.title.clone(),
-        about: format!("{subtitle}. {}", chart.words(chart::mark_name)),
-        shapes: sheet.shapes,
-    }
+    (y, chart.words(chart::mark_name))
 }
 
 /// A plot of many rows of cells is as high as they need.
@@ -102,150 +89,6 @@ fn panel_height(panel: &Panel, usual: f32) -> f32 {
         Plot::Heat(heat) if heat.written => (heat.y.len() as f32 * 40.0 + 70.0).min(900.0),
         Plot::Heat(heat) => usual.max((heat.y.len() as f32 * 17.0 + 70.0).min(1200.0)),
         Plot::Lines(_) => usual,
-    }
-}
-
-fn rgb(paint: Paint) -> Rgb {
-    let hex = paint.named().1;
-    let part = |from: usize| u8::from_str_radix(&hex[from..from + 2], 16).unwrap_or(0);
-    [part(1), part(3), part(5)]
-}
-
-impl Sheet<'_> {
-    fn text(&mut self, at: Pixel, size: f32, color: Rgb, anchor: Anchor, text: &str) {
-        let width = self.font.width(text, size);
-        let shift = match anchor {
-            Anchor::Start => 0.0,
-            Anchor::Middle => width / 2.0,
-            Anchor::End => width,
-        };
-        let at = (at.0 - shift, at.1);
-        self.shapes.push(Element::Text { at, size, color, upwards: false, text: text.to_owned() });
-    }
-
-    /// Text that runs upwards, around the middle of its place.
-    fn upwards(&mut self, at: Pixel, size: f32, color: Rgb, text: &str) {
-        let at = (at.0, at.1 + self.font.width(text, size) / 2.0);
-        self.shapes.push(Element::Text { at, size, color, upwards: true, text: text.to_owned() });
-    }
-
-    fn line(&mut self, points: &[Pixel], color: Rgb, width: f32, dash: Option<f32>) {
-        self.shapes.push(Element::Line { points: points.to_vec(), color, width, dash });
-    }
-
-    fn area(&mut self, frame: Frame, color: Rgb) {
-        let Frame { left, top, right, bottom } = frame;
-        let points = Vec::from([(left, top), (right, top), (right, bottom), (left, bottom)]);
-        self.shapes.push(Element::Area { points, color });
-    }
-
-    /// As much of a text as fits.
-    fn fitted(&self, text: &str, size: f32, room: f32) -> String {
-        if self.font.width(text, size) <= room {
-            return text.to_owned();
-        }
-        let room = room - self.font.width("…", size);
-        let mut taken = 0.0;
-        let fits = text.chars().take_while(|letter| {
-            taken += self.font.width(letter.encode_utf8(&mut [0; 4]), size);
-            taken <= room
-        });
-        format!("{}…", fits.collect::<String>())
-    }
-
-    /// A text in lines.
-    fn wrapped(&self, text: &str, size: f32, room: f32) -> Vec<String> {
-        let mut lines = Vec::from([String::new()]);
-        for word in text.split_whitespace() {
-            let last = lines.last_mut().expect("there is always a line");
-            let longer = if last.is_empty() { word.to_owned() } else { format!("{last} {word}") };
-            match self.font.width(&longer, size) <= room || last.is_empty() {
-                true => *last = longer,
-                false => lines.push(word.to_owned()),
-            }
-        }
-        lines
-    }
-
-    fn mark(&mut self, mark: Shape, (x, y): Pixel, color: Rgb) {
-        let mut area = |points: Vec<Pixel>| self.shapes.push(Element::Area { points, color });
-        match mark {
-            Shape::Square => {
-                area(Vec::from([
-                    (x - 4.0, y - 4.0),
-                    (x + 4.0, y - 4.0),
-                    (x + 4.0, y + 4.0),
-                    (x - 4.0, y + 4.0),
-                ]));
-            }
-            Shape::Diamond => {
-                area(Vec::from([(x, y - 5.5), (x + 5.5, y), (x, y + 5.5), (x - 5.5, y)]));
-            }
-            Shape::Triangle => {
-                area(Vec::from([(x, y - 5.5), (x + 5.0, y + 4.0), (x - 5.0, y + 4.0)]));
-            }
-            Shape::Circle | Shape::Point => {
-                let radius = if mark == Shape::Circle { 4.2 } else { 2.2 };
-                let center = (x, y);
-                self.shapes.push(Element::Circle {
-                    center,
-                    radius,
-                    fill: Some(color),
-                    stroke: None,
-                });
-            }
-            Shape::Ring => {
-                let stroke = Some((color, 2.4));
-                self.shapes.push(Element::Circle {
-                    center: (x, y),
-                    radius: 9.5,
-                    fill: None,
-                    stroke,
-                });
-            }
-            Shape::Cross => {
-                self.line(&[(x - 5.0, y - 5.0), (x + 5.0, y + 5.0)], color, 2.6, None);
-                self.line(&[(x - 5.0, y + 5.0), (x + 5.0, y - 5.0)], color, 2.6, None);
-            }
-        }
-    }
-
-    /// A dot on any color: white, lined with black.
-    fn lined(&mut self, mark: Shape, (x, y): Pixel) {
-        match mark {
-            Shape::Triangle => {
-                let points = Vec::from([(x, y - 5.0), (x + 4.8, y + 3.6), (x - 4.8, y + 3.6)]);
-                let mut border = points.clone();
-                border.push(points[0]);
-                border.push(points[1]);
-                self.shapes.push(Element::Area { points, color: WHITE });
-                self.line(&border, BLACK, 1.0, None);
-            }
-            _ => self.shapes.push(Element::Circle {
-                center: (x, y),
-                radius: 2.7,
-                fill: Some(WHITE),
-                stroke: Some((BLACK, 1.0)),
-            }),
-        }
-    }
-
-    /// Lines from the lower left to the upper right.
-    fn hatch(&mut self, frame: Frame) {
-        let (width, height) = (frame.right - frame.left, frame.bottom - frame.top);
-        let mut offset = 5.0;
-        while offset < width + height {
-            let from = match offset <= height {
-                true => (frame.left, frame.top + offset),
-                false => (frame.left + offset - height, frame.bottom),
-            };
-            let to = match offset <= width {
-                true => (frame.left + offset, frame.top),
-                false => (frame.right, frame.top + offset - width),
-            };
-            self.line(&[from, to], MUTED, 1.0, None);
-            offset += 6.0;
-        }
     }
 }
 

@@ -1,15 +1,18 @@
-//! The charts as images: SVG, and PNG from the same shapes.
+//! Results as images: SVG, and PNG from the same shapes.
 //!
 //! Letters are drawn as outlines of a font that is built into fathom, so an image looks the same in
 //! every program and needs no font of the machine. The code here knows nothing of measurements: it
-//! draws charts.
+//! draws charts below an answer.
 
 mod draw;
 mod font;
+mod heading;
+mod numbers;
 mod png;
+mod sheet;
 mod svg;
 
-use crate::chart::Chart;
+use crate::page::Illustration;
 use font::Font;
 
 /// A point in pixels, from the upper left corner.
@@ -75,18 +78,18 @@ struct Picture {
     shapes: Vec<Element>,
 }
 
-/// A chart as SVG.
-pub fn svg(chart: &Chart, subtitle: &str) -> String {
+/// An illustration as SVG.
+pub fn svg(illustration: &Illustration) -> String {
     let font = Font::default();
-    svg::write(&draw::picture(chart, subtitle, &font), &font)
+    svg::write(&draw::picture(illustration, &font), &font)
 }
 
-/// A chart as PNG, with two pixels for each one of the SVG.
+/// An illustration as PNG, with two pixels for each one of the SVG.
 ///
 /// # Errors
 ///
 /// When there is no memory for it.
-pub fn png(chart: &Chart, subtitle: &str) -> Result<Vec<u8>, String> {
+pub fn png(illustration: &Illustration) -> Result<Vec<u8>, String> {
     let font = Font::default();
-    png::write(&draw::picture(chart, subtitle, &font), &font)
+    png::write(&draw::picture(illustration, &font), &font)
 }

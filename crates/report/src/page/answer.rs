@@ -3,7 +3,6 @@
 use fathom_core::Quantile;
 use fathom_core::facts::Answer;
 use fathom_core::measure::{Flow, Upkeep};
-use fathom_core::spec::Pattern;
 use fathom_core::verdict::{code_in_words, concerns_result};
 
 use super::{Sentence, Tone};
@@ -168,17 +167,10 @@ fn portrait(trials: &[Trial]) -> String {
 }
 
 /// Whether a step only reads (1) or only writes (0), at random or in sequence.
-fn is_step(trial: &Trial, share: f64, random: bool) -> bool {
+pub fn is_step(trial: &Trial, share: f64, random: bool) -> bool {
     let [Stream { ios, .. }] = trial.point.streams.as_slice() else { return false };
     let kinds = ios.kinds();
-    kinds.iter().all(|kind| kind.read_share == share && is_random(&kind.pattern) == random)
-}
-
-fn is_random(pattern: &Pattern) -> bool {
-    match pattern {
-        Pattern::Random(_) | Pattern::Shuffled => true,
-        Pattern::Sequential(_) | Pattern::Interlocked { .. } | Pattern::Mixed { .. } => false,
-    }
+    kinds.iter().all(|kind| kind.read_share == share && figures::is_random(&kind.pattern) == random)
 }
 
 fn bandwidth(trial: &Trial) -> Option<f64> {
@@ -187,7 +179,8 @@ fn bandwidth(trial: &Trial) -> Option<f64> {
 
 /// "11,474 IOPS at random (one at a time: 1,105, p99 1.93 ms)".
 fn at_random(steps: &[&Trial]) -> Option<String> {
-    let figures = |step: &&Trial| Some((depth(step), figures::summary(step, None, &[TAIL])));
+    let figures =
+        |step: &&Trial| Some((figures::queue_depth(step), figures::summary(step, None, &[TAIL])));
     let mut steps: Vec<(u32, Summary)> = steps.iter().filter_map(figures).collect();
     steps.sort_by_key(|(depth, _)| *depth);
     let iops = |summary: &Summary| summary.iops.map(|one| figures::significant(one.value));
@@ -199,8 +192,4 @@ fn at_random(steps: &[&Trial]) -> Option<String> {
         _ => String::new(),
     };
     Some(format!("{most} IOPS at random{alone}"))
-}
-
-fn depth(trial: &Trial) -> u32 {
-    trial.point.streams.iter().map(|stream| stream.pacing.queue_depth()).sum()
 }

@@ -6,6 +6,8 @@ mod about;
 mod answer;
 mod calibration;
 mod experiment;
+mod illustration;
+mod key_figures;
 mod maps;
 mod overview;
 mod target;
@@ -13,6 +15,8 @@ mod trial;
 
 pub use answer::answer;
 pub use calibration::calibration;
+pub use illustration::{Illustration, Subject, illustrations};
+pub use key_figures::key_figures;
 pub use overview::draws_trials;
 pub use target::target;
 

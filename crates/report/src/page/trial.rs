@@ -7,6 +7,7 @@ use fathom_core::{Bytes, Quantile, Span};
 
 use super::overview::{self, draws_trials};
 use super::{Block, Drawing, Entry, Fact, Head, Level, Remark, Section, Sentence, Table, Tone};
+use crate::chart;
 use crate::document::{Cell, Counters, Document, Stream, Trial, Worker};
 use crate::figures::{self, TrialPart, direction_name, or_unknown, plus_minus};
 
@@ -56,7 +57,8 @@ fn section(document: &Document, level: Level, trial: &Trial, number: usize) -> B
     blocks.push(Block::Figures(overview::key_figures(TrialPart::whole(trial))));
     blocks.extend(streams(trial));
     if level == Level::Complete && draws_trials(document) {
-        blocks.push(Block::Charts(charts(trial, number)));
+        let charts = chart::trial::charts(trial, number).into_iter().map(Drawing::Chart);
+        blocks.push(Block::Charts(charts.collect()));
     }
     blocks.extend(flows(document, trial, level));
     let parts = || TrialPart::streams(trial).chain([TrialPart::whole(trial)]);
@@ -124,21 +126,6 @@ fn streams(trial: &Trial) -> Option<Block> {
         table.row(names.into_iter().chain(figures));
     }
     Some(Block::Table(table))
-}
-
-/// The places of a trial's charts.
-fn charts(trial: &Trial, number: usize) -> Vec<Drawing> {
-    let named = |id: &str, title: String, wide| {
-        let id = format!("{id}-{number}");
-        Drawing::Named { id, title, wide }
-    };
-    let time = figures::capitalized(figures::time_name(TrialPart::whole(trial)));
-    let nines = "Distribution: every nine has the same width".to_owned();
-    Vec::from([
-        named("rates", "IOPS over time".to_owned(), false),
-        named("times", format!("{time} over time"), false),
-        named("distribution", nines, true),
-    ])
 }
 
 /// The subject of a row.

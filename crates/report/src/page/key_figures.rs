@@ -1,0 +1,142 @@
+//! The three or four figures that matter, to stand large beside the answer.
+
+use fathom_core::stats::Estimate;
+
+use super::answer::is_step;
+use super::{Entry, Head, Table, TableRow, Tone};
+use crate::chart::sustain::Watched;
+use crate::document::{
+    CellKind, Command, Document, Found, MapFound, Role, SustainFound, Trial, Verdict,
+};
+use crate::figures::{self, Summary, plus_minus};
+use crate::results::{QUANTILES, Results, Spot, chosen};
+
+/// A figure with its name.
+type Tile = (String, Entry);
+
+/// The figures that matter, as a table of one row; none if there are none that stand for the whole.
+pub fn key_figures(document: &Document) -> Option<Table> {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let tiles = match (found, document.trials.as_slice()) {
+        (Some(Found::Peak(_)), _) => of_peak(&chosen(document)?),
+        (Some(Found::Sustain(found)), _) => of_rounds(found),
+        (Some(Found::Map(found)), _) => of_map(found),
+        (Some(Found::Sweep(_)), _) => of_sweep(&Results::of(document, &[Role::Result])),
+        (None, trials) if document.header.command == Command::Quick => of_portrait(trials),
+        (None, [only]) if !document.is_experiment() => {
+            of_summary(&figures::summary(only, None, &QUANTILES))
+        }
+        (Some(Found::Jobs(_)) | None, _) => Vec::new(),
+    };
+    if tiles.is_empty() {
+        return None;
+    }
+    let (heads, cells): (Vec<Head>, Vec<Entry>) =
+        tiles.into_iter().map(|(name, entry)| (Head::figures(&name), entry)).unzip();
+    let rows = Vec::from([TableRow::Cells { tone: Tone::Plain, cells }]);
+    Some(Table { caption: String::new(), heads, rows })
+}
+
+fn tile(
+    name: impl Into<String>,
+    estimate: Option<Estimate>,
+    write: fn(f64) -> String,
+) -> Option<Tile> {
+    let estimate = estimate.filter(|one| 0.0 < one.value)?;
+    let (text, half) = (write(estimate.value), plus_minus(Some(&estimate)));
+    Some((name.into(), Entry::Figure { text, half }))
+}
+
+fn mb(bytes: f64) -> String {
+    figures::significant(bytes / 1e6)
+}
+
+/// Throughput and response times of one load.
+fn of_summary(summary: &Summary) -> Vec<Tile> {
+    let rates =
+        [tile("IOPS", summary.iops, figures::significant), tile("MB/s", summary.bandwidth, mb)];
+    let times = QUANTILES.iter().zip(&summary.quantiles).take(2);
+    let times = times.map(|(quantile, time)| tile(quantile.to_string(), *time, figures::time));
+    rates.into_iter().chain(times).flatten().collect()
+}
+
+/// The figures of the chosen point, and its setting.
+fn of_peak(spot: &Spot<'_>) -> Vec<Tile> {
+    let setting = spot.coordinates.iter().map(|at| (at.axis.clone(), Entry::figure(&*at.label)));
+    of_summary(&spot.summary).into_iter().take(3).chain(setting).collect()
+}
+
+/// The level of the last rounds.
+fn of_rounds(found: &SustainFound) -> Vec<Tile> {
+    let Some(steady) = &found.steadiness else { return Vec::new() };
+    let watched = Watched::of(found);
+    let level = (found.watched.clone(), Entry::figure(watched.text(steady.mean)));
+    let range = figures::percent(steady.range / steady.mean);
+    let range = ("lowest to highest of the last rounds".to_owned(), Entry::figure(range));
+    let from = match found.steady_from {
+        Some(round) => ("steady from round".to_owned(), Entry::figure(round.to_string())),
+        None => ("rounds, not steady".to_owned(), Entry::figure(found.rounds.len().to_string())),
+    };
+    Vec::from([level, range, from])
+}
+
+/// The ends of what the target carries.
+fn of_map(found: &MapFound) -> Vec<Tile> {
+    let carried =
+        |kind| matches!(kind, CellKind::Measured | CellKind::Imprecise | CellKind::Filled);
+    let cells = || found.cells.iter().filter(|cell| carried(cell.kind));
+    let most = |steps: &[f64], of: &dyn Fn(&crate::document::MapCell) -> u32| {
+        let values = cells().filter_map(|cell| steps.get(of(cell) as usize).copied());
+        values.reduce(f64::max).map(|value| Estimate { value, half_width: None })
+    };
+    let reads = most(&found.read_rates, &|cell| cell.read);
+    let writes = most(&found.write_bandwidths, &|cell| cell.write);
+    let place = found.quantiles.iter().position(|quantile| *quantile == QUANTILES[1]).unwrap_or(0);
+    let times = || cells().filter_map(|cell| cell.response_time_ns.get(place).copied().flatten());
+    let least = times().reduce(|one, two| if two.value < one.value { two } else { one });
+    let longest = times().reduce(|one, two| if two.value > one.value { two } else { one });
+    let quantile = found.quantiles.get(place).map(ToString::to_string).unwrap_or_default();
+    let tiles = [
+        tile("most reads carried, IOPS", reads, figures::significant),
+        tile("most writes carried, MB/s", writes, mb),
+        tile(format!("shortest {quantile}"), least, figures::time),
+        tile(format!("longest {quantile}"), longest, figures::time),
+    ];
+    tiles.into_iter().flatten().collect()
+}
+
+/// The best of several points, each with its place.
+fn of_sweep(results: &Results<'_>) -> Vec<Tile> {
+    let spots = || results.spots.iter().filter(|spot| !spot.is_void());
+    let best = |name: &str, of: &dyn Fn(&Spot<'_>) -> Option<Estimate>, sign: f64, write| {
+        let known = spots().filter_map(|spot| Some((spot, of(spot)?)));
+        let (spot, estimate) =
+            known.max_by(|one, two| (sign * one.1.value).total_cmp(&(sign * two.1.value)))?;
+        tile(format!("{name}: {}", spot.name()), Some(estimate), write)
+    };
+    let in_bytes = results.is_about_bytes();
+    let bytes = best("highest MB/s", &|spot| spot.summary.bandwidth, 1.0, mb);
+    let iops = best("highest IOPS", &|spot| spot.summary.iops, 1.0, figures::significant);
+    let time = best("lowest p99", &|spot| spot.summary.quantiles[1], -1.0, figures::time);
+    let iops = iops.filter(|_| results.blocks_differ() || !in_bytes);
+    [bytes.filter(|_| in_bytes), iops, time].into_iter().flatten().collect()
+}
+
+/// In sequence in MB/s, at random in IOPS.
+fn of_portrait(trials: &[Trial]) -> Vec<Tile> {
+    let of = |name: &str, share: f64, random: bool| {
+        let steps = trials.iter().filter(move |trial| is_step(trial, share, random));
+        let sound = steps.filter(|trial| trial.verdict != Verdict::Void);
+        let summaries = sound.map(|trial| figures::summary(trial, None, &[]));
+        let values = summaries.filter_map(|one| if random { one.iops } else { one.bandwidth });
+        let most = values.reduce(|one, two| if two.value > one.value { two } else { one });
+        tile(name, most, if random { figures::significant } else { mb })
+    };
+    let tiles = [
+        of("sequential reads, MB/s", 1.0, false),
+        of("sequential writes, MB/s", 0.0, false),
+        of("random reads, IOPS", 1.0, true),
+        of("random writes, IOPS", 0.0, true),
+    ];
+    tiles.into_iter().flatten().collect()
+}
