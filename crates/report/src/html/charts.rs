@@ -2,12 +2,14 @@
 //! script replaces, so that they follow light, dark and paper.
 
 use fathom_core::Quantile;
+use fathom_core::stats::Estimate;
 use serde_json::{Value, json};
 
 use super::plotly;
 use crate::chart;
-use crate::document::{Document, Trial};
-use crate::figures;
+use crate::document::Document;
+use crate::figures::{self, Summary};
+use crate::page::{StepGroup, groups};
 
 /// Percentiles of the overview, with their colors.
 const OVERVIEW: [(Quantile, &str); 3] =
@@ -17,7 +19,7 @@ const OVERVIEW: [(Quantile, &str); 3] =
 pub fn figures(document: &Document) -> Value {
     let mut all: Vec<Value> = chart::charts(document).iter().flat_map(plotly::figures).collect();
     if document.trials.len() > 1 && !document.is_experiment() {
-        all.push(overview(&document.trials));
+        all.extend(groups(&document.trials).iter().flat_map(group));
     }
     if !crate::page::draws_trials(document) {
         return Value::Array(all);
@@ -28,51 +30,64 @@ pub fn figures(document: &Document) -> Value {
     Value::Array(all)
 }
 
-/// For every step its IOPS as a bar, and its percentiles as dots.
-fn overview(trials: &[Trial]) -> Value {
+/// The figures of steps that are compared in one unit: their throughput as bars, and their
+/// percentiles as dots.
+fn group(group: &StepGroup<'_>) -> [Value; 2] {
     let quantiles = OVERVIEW.map(|(quantile, _)| quantile);
-    let summaries: Vec<_> =
-        trials.iter().map(|trial| figures::summary(trial, None, &quantiles)).collect();
-    let names: Vec<String> = trials
+    let summaries: Vec<Summary> =
+        group.steps.iter().map(|(_, step)| figures::summary(step, None, &quantiles)).collect();
+    let names: Vec<String> = group
+        .steps
         .iter()
-        .enumerate()
-        .map(|(place, trial)| {
-            let (what, pace) = figures::names(trial);
-            format!("{} {}<br>{}", place + 1, plotly::plain(&what), plotly::plain(&pace))
+        .map(|(number, step)| {
+            let (what, pace) = figures::names(step);
+            format!("{number} {}<br>{}", plotly::plain(&what), plotly::plain(&pace))
         })
         .collect();
-    let iops: Vec<Option<f64>> = summaries.iter().map(|s| s.iops.map(|e| e.value)).collect();
+    [throughput(group, &summaries, &names), times(group, &summaries, &names)]
+}
+
+fn figure(id: String, steps: usize, data: &[Value], x: Value) -> Value {
+    json!({"id": id, "data": data, "layout": {
+        "height": 84 + 46 * steps,
+        "yaxis": {"autorange": "reversed", "ticklabelstandoff": 6},
+        "xaxis": x, "bargap": 0.35, "margin": {"l": 56, "r": 12, "t": 36, "b": 44},
+    }})
+}
+
+fn throughput(group: &StepGroup<'_>, summaries: &[Summary], names: &[String]) -> Value {
+    let scale = if group.in_bytes { 1e-6 } else { 1.0 };
+    let of = |summary: &Summary| if group.in_bytes { summary.bandwidth } else { summary.iops };
+    let values: Vec<Option<f64>> =
+        summaries.iter().map(|summary| of(summary).map(|one| one.value * scale)).collect();
     // At most the value itself, as in the tables: a longer bar would only compress all others.
-    let halves: Vec<Option<f64>> = summaries
-        .iter()
-        .map(|s| s.iops.and_then(|e| e.half_width.map(|half| half.min(e.value))))
-        .collect();
-    let mut data = vec![json!({
-        "type": "bar", "orientation": "h", "x": iops, "y": names, "name": "IOPS",
+    let half = |one: Estimate| one.half_width.map(|half| half.min(one.value) * scale);
+    let halves: Vec<Option<f64>> =
+        summaries.iter().map(|summary| of(summary).and_then(half)).collect();
+    let unit = group.unit();
+    let bars = json!({
+        "type": "bar", "orientation": "h", "x": values, "y": names, "name": unit,
         "marker": {"color": "@read"},
         "error_x": {"type": "data", "array": halves, "color": "@total", "thickness": 1.5},
-        "hovertemplate": "%{x:,.0f} IOPS<extra></extra>", "showlegend": false,
-    })];
+        "hovertemplate": format!("%{{x:,.4~r}} {unit}<extra></extra>"), "showlegend": false,
+    });
+    let x = json!({"title": {"text": unit}, "rangemode": "tozero"});
+    figure(group.ids()[0].clone(), names.len(), &[bars], x)
+}
+
+fn times(group: &StepGroup<'_>, summaries: &[Summary], names: &[String]) -> Value {
+    let mut data = Vec::new();
     for (place, (quantile, color)) in OVERVIEW.into_iter().enumerate() {
         let ms: Vec<Option<f64>> =
             summaries.iter().map(|s| s.quantiles[place].map(|e| e.value / 1e6)).collect();
         data.push(json!({
-            "type": "scatter", "mode": "markers", "x": ms, "y": names, "xaxis": "x2",
+            "type": "scatter", "mode": "markers", "x": ms, "y": names,
             "name": quantile.to_string(), "marker": {"color": color, "size": 11},
             "hovertemplate": format!("{quantile} %{{x:.3~g}} ms<extra></extra>"),
         }));
     }
-    let height = 90 + 46 * trials.len();
     let shown = summaries.iter().flat_map(|s| s.quantiles.iter().flatten());
     let shown = shown.map(|estimate| estimate.value / 1e6);
-    let mut times = plotly::log_axis("response time, ms (logarithmic)", shown);
-    times["domain"] = json!([0.52, 1.0]);
-    times["anchor"] = json!("y");
-    json!({"id": "overview", "data": data, "layout": {
-        "height": height,
-        "yaxis": {"autorange": "reversed", "ticklabelstandoff": 6},
-        "xaxis": {"domain": [0.0, 0.46], "title": {"text": "IOPS"}, "rangemode": "tozero"},
-        "xaxis2": times,
-        "legend": {"orientation": "h", "x": 0.52, "y": 1.02, "yanchor": "bottom"}, "bargap": 0.35,
-    }})
+    let x = plotly::log_axis("response time, ms (logarithmic)", shown);
+    figure(group.ids()[1].clone(), names.len(), &data, x)
 }

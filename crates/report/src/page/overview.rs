@@ -18,6 +18,51 @@ pub fn draws_trials(document: &Document) -> bool {
     !document.is_experiment() || document.trials.len() <= TRIALS_DRAWN
 }
 
+/// Trials that are compared in one unit: in sequence in MB/s, all others in IOPS.
+#[derive(Clone, Debug)]
+pub struct StepGroup<'t> {
+    /// Whether it is MB/s.
+    pub in_bytes: bool,
+    /// The trials, with their numbers, from 1.
+    pub steps: Vec<(usize, &'t Trial)>,
+}
+
+/// The trials in groups; those in sequence first. Bytes and I/Os on one axis would make one of them
+/// too small to see.
+pub fn groups(trials: &[Trial]) -> Vec<StepGroup<'_>> {
+    let of = |in_bytes| {
+        let steps = (1..).zip(trials).filter(|(_, one)| figures::is_in_sequence(one) == in_bytes);
+        StepGroup { in_bytes, steps: steps.collect() }
+    };
+    [true, false].map(of).into_iter().filter(|group| !group.steps.is_empty()).collect()
+}
+
+impl StepGroup<'_> {
+    /// Its unit.
+    pub fn unit(&self) -> &'static str {
+        if self.in_bytes { "MB/s" } else { "IOPS" }
+    }
+
+    /// The names of the places of its two charts.
+    pub fn ids(&self) -> [String; 2] {
+        let name = if self.in_bytes { "sequence" } else { "random" };
+        ["rates", "times"].map(|what| format!("overview-{name}-{what}"))
+    }
+
+    /// The places of its charts, side by side.
+    fn drawings(&self) -> [Drawing; 2] {
+        let which = if self.in_bytes { "in sequence" } else { "at random" };
+        let titles = [format!("{} {which}", self.unit()), format!("Response times {which}")];
+        let [rates, times] = self.ids();
+        let [of_rates, of_times] = titles;
+        [(rates, of_rates), (times, of_times)].map(|(id, title)| Drawing::Named {
+            id,
+            title,
+            wide: false,
+        })
+    }
+}
+
 /// The table of all trials, with its chart. An experiment's own table is more informative, so this
 /// one is among the details.
 pub fn section(document: &Document, level: Level) -> Option<Block> {
@@ -29,11 +74,8 @@ pub fn section(document: &Document, level: Level) -> Option<Block> {
     let mut blocks = Vec::from([Block::Table(table(trials)), Block::quiet(legend(trials))]);
     blocks.extend(ceiling(document).map(Block::quiet));
     if !all && level == Level::Complete {
-        blocks.push(Block::Charts(Vec::from([Drawing::Named {
-            id: "overview".to_owned(),
-            title: String::new(),
-            wide: true,
-        }])));
+        let charts = groups(trials).iter().flat_map(StepGroup::drawings).collect();
+        blocks.push(Block::Charts(charts));
     }
     let heading = match all {
         true => format!("All {} trials, in their order", trials.len()),
