@@ -36,6 +36,31 @@ fn tags(page: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_figures_that_matter_stand_large_below_the_answer() {
+    let pages = pages();
+    let names = |of: &str| -> Vec<String> {
+        let page = &pages.iter().find(|(name, _)| *name == of).unwrap().1;
+        let head = page.split("<header>").nth(1).unwrap().split("</header>").next().unwrap();
+        let (answer, rest) = head.split_once("<dl class=\"tiles\">").unwrap();
+        assert!(answer.contains("class=\"answer"), "{of}: the answer is above them");
+        let tiles = rest.split("</dl>").next().unwrap().split("<dt>").skip(1);
+        tiles.map(|tile| tile.split("</dt>").next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("void"), ["IOPS", "MB/s", "p50", "p99"]);
+    let quick = ["sequential reads", "sequential writes", "random reads", "random writes"];
+    let unit = |nth: usize| if nth < 2 { "MB/s" } else { "IOPS" };
+    let quick: Vec<String> =
+        quick.iter().enumerate().map(|(nth, name)| format!("{name}, {}", unit(nth))).collect();
+    assert_eq!(names("quick"), quick);
+    assert_eq!(names("peak").len(), 4);
+    assert_eq!(names("peak")[..2], ["IOPS", "MB/s"]);
+    assert!(names("peak")[3].contains("queue-depth"), "{:?}", names("peak"));
+    assert_eq!(names("map").len(), 4);
+    assert_eq!(names("sustain").len(), 3);
+    assert!(names("sweep").iter().any(|name| name.starts_with("highest IOPS: queue-depth")));
+}
+
+#[test]
 fn every_element_that_begins_ends() {
     const VOID: [&str; 3] = ["meta", "br", "!DOCTYPE"];
     for (name, page) in pages() {

@@ -23,6 +23,7 @@ pub fn body(page: &Page) -> String {
     if let Some(one) = &page.answer {
         put!(out, "<p class=\"answer{}\">{}</p>\n", tone_class(one.tone), escape(&one.text));
     }
+    page.figures.iter().for_each(|one| tiles(&mut out, one));
     blocks(&mut out, &page.about, 1);
     out.push_str("</header>\n");
     page.outcome.iter().for_each(|one| outcome(&mut out, one));
@@ -72,8 +73,7 @@ fn block(out: &mut String, block: &Block, depth: usize) {
             out.push_str("</ul>\n");
         }
         Block::Remarks(all) => remarks(out, all),
-        Block::Table(one) => table(out, one),
-        Block::Figures(one) => cards(out, one),
+        Block::Table(one) | Block::Figures(one) => table(out, one),
         Block::Charts(all) => {
             charts(out, all);
             if depth < 3 {
@@ -243,23 +243,23 @@ fn entry(entry: &Entry) -> String {
     }
 }
 
-/// The figures that matter most, each by itself.
-fn cards(out: &mut String, table: &Table) {
-    out.push_str("<div class=\"cards\">");
+/// The figures that matter, large, each with its name.
+fn tiles(out: &mut String, table: &Table) {
+    out.push_str("<dl class=\"tiles\">\n");
     for row in &table.rows {
         let TableRow::Cells { cells, .. } = row else { continue };
         for (head, cell) in table.heads.iter().zip(cells) {
             let Entry::Figure { text, half } = cell else { continue };
             put!(
                 out,
-                "<div class=\"card\"><b>{}<small>{}</small></b><span>{}</span></div>",
+                "<div><dt>{}</dt><dd>{}<small>{}</small></dd></div>\n",
+                escape(&head.name),
                 escape(text),
-                escape(half),
-                escape(&head.name)
+                escape(half)
             );
         }
     }
-    put!(out, "</div>\n<p class=\"muted small\">{}</p>\n", escape(&table.caption));
+    out.push_str("</dl>\n");
 }
 
 /// The placeholder for the charts of a section, as long as no script has drawn them.

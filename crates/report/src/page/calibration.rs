@@ -27,6 +27,7 @@ pub fn calibration(found: &Calibration) -> Page {
     Page {
         title,
         answer: None,
+        figures: None,
         about: Vec::from([Block::Facts(about(found))]),
         outcome: None,
         blocks,

@@ -68,6 +68,9 @@ pub struct Page {
     pub title: String,
     /// The answer in one sentence; none on a page about something else than a result.
     pub answer: Option<Sentence>,
+    /// The figures that matter, as a table of one row, to stand large beside the answer. A renderer
+    /// whose tables are near the answer does without them.
+    pub figures: Option<Table>,
     /// The measurement, and the source of the file.
     pub about: Vec<Block>,
     /// The verdict. Empty if nothing was measured.
@@ -94,6 +97,7 @@ impl Page {
         Self {
             title: about::title(document),
             answer: Some(answer(document)),
+            figures: (level == Level::Complete).then(|| key_figures(document)).flatten(),
             about: about::about(document, level),
             outcome: Some(about::outcome(document, level)),
             blocks,

@@ -172,7 +172,7 @@ fn ceiling(document: &Document) -> Option<String> {
 }
 
 /// The most important figures of one trial or stream.
-pub fn key_figures(part: TrialPart<'_>) -> Table {
+pub fn figures_of_part(part: TrialPart<'_>) -> Table {
     let caption = format!("Percentiles are of the {}.", figures::time_name(part));
     let mut table = Table::new(caption, figure_heads());
     table.row(figures_of(&part.summary(None, &QUANTILES)));

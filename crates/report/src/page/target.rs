@@ -14,7 +14,14 @@ pub fn target(target: &Target, advice: &[String]) -> Page {
         Block::section("what follows for a test", Vec::from([Block::List(advice.to_vec())]))
     });
     let title = target.name.clone();
-    Page { title, answer: None, about, outcome: None, blocks: advice.into_iter().collect() }
+    Page {
+        title,
+        answer: None,
+        figures: None,
+        about,
+        outcome: None,
+        blocks: advice.into_iter().collect(),
+    }
 }
 
 /// The target's name, the facts about it, and the layers below it.

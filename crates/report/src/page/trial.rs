@@ -54,7 +54,7 @@ fn section(document: &Document, level: Level, trial: &Trial, number: usize) -> B
         let remarks = trial.findings.iter().map(Remark::of);
         blocks.push(Block::Remarks(remarks.collect()));
     }
-    blocks.push(Block::Figures(overview::key_figures(TrialPart::whole(trial))));
+    blocks.push(Block::Figures(overview::figures_of_part(TrialPart::whole(trial))));
     blocks.extend(streams(trial));
     if level == Level::Complete && draws_trials(document) {
         let charts = chart::trial::charts(trial, number).into_iter().map(Drawing::Chart);
