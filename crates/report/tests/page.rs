@@ -60,9 +60,61 @@ fn the_figures_that_matter_stand_large_below_the_answer() {
     assert!(names("sweep").iter().any(|name| name.starts_with("highest IOPS: queue-depth")));
 }
 
+/// The reader asks with buttons and an input, which a keyboard reaches; the answers are in the file.
+#[test]
+fn a_map_answers_what_can_be_had_within_a_limit() {
+    let (_, bytes) = samples::all().into_iter().find(|(name, _)| *name == "map").unwrap();
+    let page = html::document_without_library(&document::read(&bytes).unwrap());
+    let between = |text: &str, from: &str, to: &str| -> String {
+        text.split(from).nth(1).unwrap().split(to).next().unwrap().to_owned()
+    };
+    assert_eq!(page.matches("<button type=\"button\" data-chart=\"chart-map\"").count(), 4);
+    assert!(page.contains("data-plot=\"2\" aria-pressed=\"true\">p99</button>"));
+    let input = between(&page, "<input type=\"range\"", ">");
+    let chosen: usize = between(&input, " value=\"", "\"").parse().unwrap();
+    assert!(
+        input.contains("id=\"chart-map-limit\"") && input.contains("aria-valuetext=\"1.00 ms\"")
+    );
+    assert!(page.contains("<label for=\"chart-map-limit\">"));
+    let answer = between(&between(&page, "<output", "/output>"), ">", "<");
+
+    let figures = between(&page, "id=\"figures\">", "</script>");
+    let figures: serde_json::Value = serde_json::from_str(&figures).unwrap();
+    let map = figures.as_array().unwrap().iter().find(|one| one["id"] == "chart-map").unwrap();
+    let choices = map["choices"].as_array().unwrap();
+    let limits = choices[map["first"].as_u64().unwrap() as usize]["limits"].as_array().unwrap();
+    assert_eq!(answer.replace("&lt;", "<"), limits[chosen]["answer"].as_str().unwrap());
+    for choice in choices {
+        let limits = choice["limits"].as_array().unwrap();
+        let values: Vec<f64> = limits.iter().map(|one| one["value"].as_f64().unwrap()).collect();
+        assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "{values:?}");
+        // The reads that fit become no fewer as the limit rises.
+        let z = choice["data"][1]["z"].as_array().unwrap();
+        let fits = |limit: f64| {
+            let row = |row: &&serde_json::Value| {
+                let cells = row.as_array().unwrap().iter().filter_map(|cell| cell.as_f64());
+                cells.into_iter().any(|cell| 10f64.powf(cell) <= limit * 1.000_001)
+            };
+            z.iter().rev().position(|one| row(&one)).map(|from_above| z.len() - 1 - from_above)
+        };
+        let labels = choice["layout"]["yaxis"]["ticktext"].as_array().unwrap();
+        assert_eq!(labels.len(), z.len(), "each row has its label");
+        for limit in limits {
+            let answer = limit["answer"].as_str().unwrap();
+            match fits(limit["value"].as_f64().unwrap()) {
+                Some(row) => {
+                    let reads = labels[row].as_str().unwrap();
+                    assert!(answer.contains(&format!("{reads} reads per second")), "{answer}");
+                }
+                None => assert!(answer.contains("no load of the map"), "{answer}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn every_element_that_begins_ends() {
-    const VOID: [&str; 3] = ["meta", "br", "!DOCTYPE"];
+    const VOID: [&str; 4] = ["meta", "br", "input", "!DOCTYPE"];
     for (name, page) in pages() {
         let mut open = Vec::new();
         for tag in tags(&page) {
@@ -108,7 +160,9 @@ fn the_figures_are_json_and_each_has_its_place() {
             let place = format!("id=\"{}\"", figure["id"].as_str().unwrap());
             assert!(page.contains(&place), "{name}: {place}");
             // The library's own labels of a logarithmic axis leave out the power of ten.
-            for (axis, of) in figure["layout"].as_object().unwrap() {
+            let plots = figure["choices"].as_array().cloned().unwrap_or(vec![figure.clone()]);
+            let axes = plots.iter().flat_map(|plot| plot["layout"].as_object().unwrap());
+            for (axis, of) in axes {
                 if of["type"] == "log" {
                     let [at, text] = ["tickvals", "ticktext"].map(|key| of[key].as_array());
                     let place = format!("{name}: {axis} of {place}");

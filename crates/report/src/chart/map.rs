@@ -2,9 +2,14 @@
 
 use fathom_core::Quantile;
 
-use super::{Chart, Cover, Heat, HeatCell, Panel, Plot};
+use super::contours::contours;
+use super::{Chart, Cover, Heat, HeatCell, Limit, Palette, Panel, Plot};
 use crate::document::{CellKind, Document, MapCell, MapFound};
 use crate::figures::{self, plus_minus};
+
+/// Times above this many times the shortest have one color, so that one overloaded cell does not
+/// take the colors from all others. Maps of this kind are published so.
+const CLIP: f64 = 50.0;
 
 /// The meaning of a map's times, and the origin of its loads, as far as they are known.
 pub struct Told {
@@ -36,19 +41,27 @@ pub fn charts(document: &Document, found: &MapFound) -> Vec<Chart> {
     if found.cells.is_empty() || found.quantiles.is_empty() {
         return Vec::new();
     }
-    let panel = |(nth, quantile): (usize, &Quantile)| Panel {
+    let surfaces = found.quantiles.iter().enumerate();
+    let mut surfaces: Vec<(Quantile, Heat)> =
+        surfaces.map(|(nth, quantile)| (*quantile, surface(found, nth, *quantile))).collect();
+    let steps = steps(&surfaces);
+    for (quantile, heat) in &mut surfaces {
+        heat.limits = steps.iter().map(|ms| within(heat, *quantile, *ms)).collect();
+    }
+    let panel = |(quantile, heat): (Quantile, Heat)| Panel {
         title: quantile.to_string(),
-        plot: Plot::Heat(surface(found, nth, *quantile)),
+        plot: Plot::Heat(heat),
     };
     let Told { time, how } = Told::of(document);
     Vec::from([Chart {
         name: "map".to_owned(),
         title: format!("{} of reads beside writes", figures::capitalized(time)),
         caption: format!(
-            "The {time} of the reads in ms, on a logarithmic scale, by their rate (to the \
-             right) and the bandwidth of the writes (upwards); {how}."
+            "The {time} of the reads in ms, on a logarithmic scale, by the bandwidth of the \
+             writes (to the right) and the rate of the reads (upwards); {how}. Times above \
+             {CLIP:.0} times the shortest have one color. Lines join loads with the same time."
         ),
-        panels: found.quantiles.iter().enumerate().map(panel).collect(),
+        panels: surfaces.into_iter().map(panel).collect(),
         one_at_a_time: true,
     }])
 }
@@ -69,8 +82,8 @@ pub fn surface(found: &MapFound, nth: usize, quantile: Quantile) -> Heat {
     let cells = found.cells.iter().map(|cell| {
         let estimate = cell.response_time_ns.get(nth).copied().flatten();
         HeatCell {
-            x: cell.read as usize,
-            y: cell.write as usize,
+            x: cell.write as usize,
+            y: cell.read as usize,
             value: estimate.map(|estimate| estimate.value / 1e6),
             cover: match cell.kind {
                 CellKind::Measured => Cover::Dot,
@@ -84,18 +97,70 @@ pub fn surface(found: &MapFound, nth: usize, quantile: Quantile) -> Heat {
         }
     });
     let mib = |bytes: &f64| figures::axis_rate(figures::mib(*bytes));
-    Heat {
-        x_title: "reads, IOPS".to_owned(),
-        x: found.read_rates.iter().map(|rate| figures::axis_rate(*rate)).collect(),
-        y_title: "writes, MiB/s".to_owned(),
-        y: found.write_bandwidths.iter().map(mib).collect(),
+    let mut heat = Heat {
+        x_title: "writes, MiB/s".to_owned(),
+        x: found.write_bandwidths.iter().map(mib).collect(),
+        y_title: "reads, IOPS".to_owned(),
+        y: found.read_rates.iter().map(|rate| figures::axis_rate(*rate)).collect(),
         cells: cells.collect(),
         title: format!("{quantile}, ms"),
         log: true,
         written: false,
         write: |ms| figures::time(ms * 1e6),
         signs: signs(found),
+        palette: Palette::Cool,
+        clip: Some(CLIP),
+        contours: Vec::new(),
+        limits: Vec::new(),
+    };
+    heat.contours = contours(&heat, |ms| figures::time(ms * 1e6));
+    heat
+}
+
+/// The limits that readers can ask for: the same ones for all quantiles, in ms.
+fn steps(surfaces: &[(Quantile, Heat)]) -> Vec<f64> {
+    let ranges = surfaces.iter().filter_map(|(_, heat)| heat.range());
+    let Some((low, high)) = ranges.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1))) else {
+        return Vec::new();
+    };
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let all = powers
+        .flat_map(|power| [1.0, 1.5, 2.0, 3.0, 5.0, 7.0].map(|times| times * 10f64.powi(power)));
+    all.filter(|step| (low..=high * 1.5).contains(step)).collect()
+}
+
+/// What can be had within a limit: the ends of both loads, and the most of both together.
+fn within(heat: &Heat, quantile: Quantile, ms: f64) -> Limit {
+    let text = figures::time(ms * 1e6);
+    let fits = |cell: &&HeatCell| {
+        let is_carried = !matches!(cell.cover, Cover::Hatched | Cover::Gray);
+        is_carried && cell.value.is_some_and(|value| value <= ms)
+    };
+    let cells = || heat.cells.iter().filter(fits);
+    let load = |cell: &HeatCell| {
+        let reads = format!("{} reads per second", heat.y[cell.y]);
+        match cell.x {
+            0 => format!("{reads} without writes"),
+            x => format!("{reads} beside {} MiB/s of writes", heat.x[x]),
+        }
+    };
+    let most_reads = cells().max_by_key(|cell| (cell.y, cell.x));
+    let most_writes = cells().max_by_key(|cell| (cell.x, cell.y));
+    let most = cells().max_by_key(|cell| cell.x * cell.y);
+    let mut loads: Vec<(usize, usize)> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
+    for cell in [most_reads, most, most_writes].into_iter().flatten() {
+        if !loads.contains(&(cell.x, cell.y)) {
+            loads.push((cell.x, cell.y));
+            words.push(load(cell));
+        }
     }
+    let answer = match words.as_slice() {
+        [] => "no load of the map".to_owned(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{}, or {last}", first.join(", ")),
+    };
+    Limit { value: ms, answer: format!("{quantile} <= {text}: {answer}."), text }
 }
 
 /// The meaning of its cells' marks.

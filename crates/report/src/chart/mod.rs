@@ -2,6 +2,7 @@
 //! images are drawn from the same figures, so they cannot differ.
 
 mod colors;
+mod contours;
 pub mod grid;
 pub mod jobs;
 pub mod map;
@@ -10,7 +11,7 @@ pub mod sustain;
 mod sweep;
 pub mod trial;
 
-pub use colors::{SERIES, scale_color, scale_stops};
+pub use colors::{Palette, SERIES, scale_color, scale_stops};
 
 use crate::document::{Document, Found, Role, Verdict};
 use crate::results::Results;
@@ -200,6 +201,36 @@ pub struct Heat {
     pub write: fn(f64) -> String,
     /// The meaning of its cells' marks, and of a cell without a value.
     pub signs: Vec<(Option<Cover>, &'static str)>,
+    /// The colors.
+    pub palette: Palette,
+    /// The largest value with a color of its own, as a multiple of the smallest; no limit if none.
+    pub clip: Option<f64>,
+    /// Lines along which the value is the same.
+    pub contours: Vec<Contour>,
+    /// What can be had within each of several limits, in rising order; empty if nobody asks.
+    pub limits: Vec<Limit>,
+}
+
+/// A limit on the values of a surface, with what can be had within it.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    /// The limit.
+    pub value: f64,
+    /// The limit as text.
+    pub text: String,
+    /// What can be had, in a sentence.
+    pub answer: String,
+}
+
+/// A line along which a value is the same.
+#[derive(Clone, Debug)]
+pub struct Contour {
+    /// The value as text.
+    pub label: String,
+    /// Its pieces, in steps of both axes: a cell's middle is a whole number.
+    pub pieces: Vec<[(f64, f64); 2]>,
+    /// The place of its text.
+    pub at: (f64, f64),
 }
 
 /// A cell.
@@ -235,6 +266,11 @@ pub enum Cover {
 }
 
 impl Chart {
+    /// The plot that is shown first, if only one is shown at a time: the tail is what people ask for.
+    pub fn first(&self) -> usize {
+        self.panels.iter().position(|panel| panel.title == "p99").unwrap_or(0)
+    }
+
     /// The caption, and the meaning of the cells' marks, with the renderer's names for the marks.
     pub fn words(&self, name: fn(Option<Cover>) -> &'static str) -> String {
         let mut words = self.caption.clone();
@@ -341,14 +377,22 @@ impl Shape {
 }
 
 impl Heat {
-    /// The smallest and the largest value; none without one.
+    /// The smallest and the largest value that have colors of their own; none without a value.
     pub fn range(&self) -> Option<(f64, f64)> {
         let shown = |value: &f64| value.is_finite() && (!self.log || *value > 0.0);
         let values = self.cells.iter().filter_map(|cell| cell.value).filter(shown);
-        values.fold(None, |range, value| {
+        let range = values.fold(None, |range, value| {
             let (low, high) = range.unwrap_or((value, value));
             Some((value.min(low), value.max(high)))
-        })
+        });
+        let (low, high) = range?;
+        let most = self.clip.map_or(high, |times| low * times);
+        Some((low, high.min(most)))
+    }
+
+    /// The color of a share of the range.
+    pub fn color(&self, share: f64) -> [u8; 3] {
+        scale_color(self.palette, share)
     }
 
     /// Where a value lies between the smallest and the largest, from 0 to 1.

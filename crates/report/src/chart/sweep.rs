@@ -4,8 +4,8 @@
 use fathom_core::stats::Estimate;
 
 use super::{
-    Axis, BARS, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Panel, Plot, Scale, Series,
-    Shape, loops, marks,
+    Axis, BARS, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Palette, Panel, Plot, Scale,
+    Series, Shape, loops, marks,
 };
 use crate::document::{Document, Verdict};
 use crate::figures::{self, plus_minus};
@@ -421,6 +421,10 @@ fn matrix(
         written: true,
         write: figure.text,
         signs: Vec::new(),
+        palette: Palette::Viridis,
+        clip: None,
+        contours: Vec::new(),
+        limits: Vec::new(),
     };
     Chart {
         name: format!("{}-matrix", figure.name),

@@ -300,6 +300,9 @@ fn chart(out: &mut String, chart: &Chart, wide: &str) {
     let tall = if is_tall(chart) { "tall" } else { "drawn" };
     put!(out, "<div class=\"chart{wide}\"><h3>{}</h3>", escape(&chart.title));
     put!(out, "<p class=\"muted small\">{}</p>", escape(&chart.words(chart::mark_name)));
+    if let ([id], true) = (ids.as_slice(), chart.one_at_a_time && chart.panels.len() > 1) {
+        choice(out, chart, id);
+    }
     if let [id] = ids.as_slice() {
         put!(out, "<div id=\"{id}\" class=\"{tall}\"></div>");
     }
@@ -313,6 +316,37 @@ fn chart(out: &mut String, chart: &Chart, wide: &str) {
             );
         }
     }
+}
+
+/// The buttons that show one of the plots, and the limit that readers can set.
+fn choice(out: &mut String, chart: &Chart, id: &str) {
+    let first = chart.first();
+    put!(out, "<div class=\"choice\" role=\"group\" aria-label=\"Percentile\">");
+    for (nth, panel) in chart.panels.iter().enumerate() {
+        put!(
+            out,
+            "<button type=\"button\" data-chart=\"{id}\" data-plot=\"{nth}\" \
+             aria-pressed=\"{}\">{}</button>",
+            nth == first,
+            escape(&panel.title)
+        );
+    }
+    out.push_str("</div>\n");
+    let Some(Plot::Heat(heat)) = chart.panels.get(first).map(|panel| &panel.plot) else { return };
+    // One ms, if it is among them.
+    let off = |limit: &chart::Limit| limit.value.ln().abs();
+    let usual = heat.limits.iter().enumerate().min_by(|one, two| off(one.1).total_cmp(&off(two.1)));
+    let Some((nth, limit)) = usual else { return };
+    put!(
+        out,
+        "<div class=\"ask\"><label for=\"{id}-limit\">What can I have within</label>\
+         <input type=\"range\" id=\"{id}-limit\" data-chart=\"{id}\" min=\"0\" max=\"{}\" \
+         step=\"1\" value=\"{nth}\" aria-valuetext=\"{}\">\
+         <output for=\"{id}-limit\" id=\"{id}-answer\">{}</output></div>\n",
+        heat.limits.len() - 1,
+        escape(&limit.text),
+        escape(&limit.answer)
+    );
 }
 
 /// Rounds and cells need the whole width; so do charts with many horizontal values.

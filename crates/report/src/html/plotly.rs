@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::chart::{
-    Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Plot, Scale, Series, Shape,
-    is_at_the_edge, labeled, log_ticks, scale_stops, tick_texts,
+    Axis, Chart, Contour, Cover, Dot, Form, Heat, HeatCell, Limit, Lines, Plot, Scale, Series,
+    Shape, is_at_the_edge, labeled, log_ticks, scale_stops, tick_texts,
 };
 
 /// The color for missing values, on light and on dark alike.
@@ -41,40 +41,21 @@ pub fn figures(chart: &Chart) -> Vec<Value> {
     ids.iter().zip(&chart.panels).map(figure).collect()
 }
 
-/// All plots in one figure, of which buttons show one.
+/// All plots in the place of one, of which the page's buttons show one, with their limits.
 fn choice(chart: &Chart, id: &str) -> Value {
-    let plots: Vec<(Vec<Value>, Value)> =
-        chart.panels.iter().map(|panel| plot(&panel.plot)).collect();
-    let counts: Vec<usize> = plots.iter().map(|(data, _)| data.len()).collect();
-    let visible = |chosen: usize| -> Vec<bool> {
-        let each = counts.iter().enumerate();
-        each.flat_map(|(nth, count)| std::iter::repeat_n(nth == chosen, *count)).collect()
+    let choice = |panel: &crate::chart::Panel| {
+        let (data, layout) = plot(&panel.plot);
+        let limits: &[Limit] = match &panel.plot {
+            Plot::Heat(heat) => &heat.limits,
+            Plot::Lines(_) => &[],
+        };
+        let limit =
+            |one: &Limit| json!({"value": one.value, "text": one.text, "answer": one.answer});
+        let limits: Vec<Value> = limits.iter().map(limit).collect();
+        json!({"data": data, "layout": layout, "limits": limits})
     };
-    let buttons: Vec<Value> = chart
-        .panels
-        .iter()
-        .enumerate()
-        .map(|(nth, panel)| {
-            json!({"label": plain(&panel.title), "method": "restyle",
-                "args": [{"visible": visible(nth)}]})
-        })
-        .collect();
-    let mut layout = plots.first().map_or(Value::Null, |(_, layout)| layout.clone());
-    layout["updatemenus"] = json!([{
-        "type": "buttons", "direction": "right", "buttons": buttons, "showactive": true,
-        "x": 0.0, "xanchor": "left", "y": 1.02, "yanchor": "bottom", "pad": {"b": 6},
-        "bgcolor": "rgba(128,128,128,0.12)", "bordercolor": "rgba(128,128,128,0.4)",
-        "font": {"color": "@ink"},
-    }]);
-    layout["margin"] = json!({"l": 64, "r": 12, "t": 64, "b": 56});
-    layout["legend"] =
-        json!({"orientation": "h", "x": 1.0, "xanchor": "right", "y": 1.02, "yanchor": "bottom"});
-    let shown = visible(0);
-    let data = plots.into_iter().flat_map(|(data, _)| data).zip(shown).map(|(mut trace, shown)| {
-        trace["visible"] = json!(shown);
-        trace
-    });
-    json!({"id": id, "data": data.collect::<Vec<Value>>(), "layout": layout})
+    let choices: Vec<Value> = chart.panels.iter().map(choice).collect();
+    json!({"id": id, "choices": choices, "first": chart.first()})
 }
 
 fn plot(plot: &Plot) -> (Vec<Value>, Value) {
@@ -287,12 +268,17 @@ fn cells(heat: &Heat) -> Vec<Value> {
                 _ => Value::Null,
             }),
             "hovertext": matrix(heat, |cell| json!(about(&cell.about))), "hovertemplate": hover,
-            "colorscale": scale_stops(),
+            "colorscale": scale_stops(heat.palette),
             "colorbar": {"title": {"text": plain(&heat.title), "side": "right"}, "thickness": 14,
                 "outlinewidth": 0, "tickvals": ticks.iter().map(|tick| on(*tick)).collect::<Vec<_>>(),
                 "ticktext": labels},
         }),
     ]);
+    if let Some((low, high)) = heat.range() {
+        traces[1]["zmin"] = json!(on(low));
+        traces[1]["zmax"] = json!(on(high));
+    }
+    traces.extend(heat.contours.iter().map(contour));
     if heat.written {
         // A missing cell has an empty text; without a text it would show "null".
         let mut texts = vec![vec![String::new(); heat.x.len()]; heat.y.len()];
@@ -304,6 +290,13 @@ fn cells(heat: &Heat) -> Vec<Value> {
         traces[1]["text"] = json!(texts);
         traces[1]["texttemplate"] = json!("%{text}");
     }
+    traces.extend(marks(heat));
+    traces
+}
+
+/// How the cells are known, as marks on them.
+fn marks(heat: &Heat) -> Vec<Value> {
+    let mut traces = Vec::new();
     let covers = [
         (
             Cover::Dot,
@@ -338,6 +331,27 @@ fn cells(heat: &Heat) -> Vec<Value> {
     traces
 }
 
+/// A line of equal values. Its ends are gaps, so that one trace has all of its pieces.
+fn contour(contour: &Contour) -> Value {
+    let ends = contour.pieces.iter().flat_map(|[from, to]| [Some(*from), Some(*to), None]);
+    let (x, y): (Vec<Option<f64>>, Vec<Option<f64>>) =
+        ends.map(|end| (end.map(|(x, _)| x), end.map(|(_, y)| y))).unzip();
+    json!({
+        "type": "scatter", "mode": "lines", "x": x, "y": y, "name": plain(&contour.label),
+        "line": {"color": "#000000", "width": 1.4}, "hoverinfo": "skip", "showlegend": false,
+    })
+}
+
+/// The values of lines, each on its line.
+fn contour_labels(heat: &Heat) -> Vec<Value> {
+    let label = |contour: &Contour| {
+        let (x, y) = contour.at;
+        json!({"x": x, "y": y, "text": plain(&contour.label), "showarrow": false,
+            "bgcolor": "#ffffff", "borderpad": 1, "font": {"color": "#000000", "size": 11}})
+    };
+    heat.contours.iter().map(label).collect()
+}
+
 fn heat_layout(heat: &Heat) -> Value {
     let steps = |title: &str, labels: &[String], most: usize| {
         let each = labels.len().div_ceil(most).max(1);
@@ -351,6 +365,6 @@ fn heat_layout(heat: &Heat) -> Value {
     };
     json!({
         "xaxis": steps(&heat.x_title, &heat.x, 11), "yaxis": steps(&heat.y_title, &heat.y, 21),
-        "margin": {"l": 64, "r": 12, "t": 64, "b": 48},
+        "margin": {"l": 64, "r": 12, "t": 64, "b": 48}, "annotations": contour_labels(heat),
     })
 }

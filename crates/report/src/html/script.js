@@ -42,8 +42,57 @@
     modeBarButtonsToRemove: ['lasso2d', 'select2d', 'autoScale2d'],
     toImageButtonOptions: { format: 'svg' },
   };
-  const draw = () => Promise.all(figures.map((figure) =>
-    window.Plotly.react(figure.id, painted(figure.data), layout(figure), config)));
+  // A figure with several plots shows the one that the reader chose, and pales what is above the
+  // reader's limit.
+  const chosen = new Map();
+  const limits = new Map();
+  const shown = (figure) => {
+    if (!figure.choices) return figure;
+    const plot = figure.choices[chosen.get(figure.id) ?? figure.first];
+    const limit = plot.limits[limits.get(figure.id)];
+    if (!limit) return plot;
+    const [masked, surface, ...others] = plot.data;
+    const above = (value) => (value !== null && value > Math.log10(limit.value) + 1e-9 ? 1 : null);
+    const pale = color('paper');
+    const mask = {
+      type: 'heatmap', x: surface.x, y: surface.y, z: surface.z.map((row) => row.map(above)),
+      colorscale: [[0, pale], [1, pale]], zmin: 0, zmax: 1, opacity: 0.8, showscale: false, hoverinfo: 'skip',
+    };
+    return { ...plot, data: [masked, surface, mask, ...others] };
+  };
+  const drawOne = (figure) => {
+    const { data, layout: own } = shown(figure);
+    return window.Plotly.react(figure.id, painted(data), layout({ layout: own }), config);
+  };
+  const draw = () => Promise.all(figures.map(drawOne));
+
+  const answer = (figure) => {
+    const input = document.getElementById(figure.id + '-limit');
+    if (!input) return;
+    const limit = figure.choices[chosen.get(figure.id) ?? figure.first].limits[input.value];
+    input.setAttribute('aria-valuetext', limit.text);
+    document.getElementById(figure.id + '-answer').textContent = limit.answer;
+  };
+  const listen = () => {
+    const figureOf = (element) => figures.find((one) => one.id === element.dataset.chart);
+    for (const button of document.querySelectorAll('.choice button')) {
+      button.addEventListener('click', () => {
+        const figure = figureOf(button);
+        chosen.set(figure.id, Number(button.dataset.plot));
+        for (const one of button.parentElement.children) one.setAttribute('aria-pressed', one === button);
+        answer(figure);
+        drawOne(figure);
+      });
+    }
+    for (const input of document.querySelectorAll('.ask input')) {
+      input.addEventListener('input', () => {
+        const figure = figureOf(input);
+        limits.set(figure.id, Number(input.value));
+        answer(figure);
+        drawOne(figure);
+      });
+    }
+  };
 
   try {
     const packed = document.getElementById('library').textContent;
@@ -53,6 +102,8 @@
     script.textContent = await new Response(stream).text();
     document.head.append(script);
     await draw();
+    listen();
+    root.classList.add('ready');
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
     addEventListener('beforeprint', () => { root.classList.add('paper'); draw(); });
     addEventListener('afterprint', () => { root.classList.remove('paper'); draw(); });

@@ -8,7 +8,7 @@ use super::sheet::{
 use super::{Picture, Pixel, Rgb, heading, numbers};
 use crate::chart::{
     self, Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Panel, Plot, Scale, Series, Shape,
-    is_at_the_edge, labeled, linear_ticks, log_ticks, scale_color,
+    is_at_the_edge, labeled, linear_ticks, log_ticks,
 };
 use crate::page::{Illustration, Subject};
 
@@ -385,6 +385,7 @@ fn heat(sheet: &mut Sheet<'_>, plot: &Heat, outer: Frame) {
         let place = Frame { left, top: bottom - height + 1.0, right: left + width - 1.0, bottom };
         one_cell(sheet, plot, cell, place, range);
     }
+    contours(sheet, plot, frame, (width, height));
     let mut free = f32::NEG_INFINITY;
     for (nth, text) in plot.x.iter().enumerate() {
         let x = frame.left + (nth as f32 + 0.5) * width;
@@ -411,6 +412,25 @@ fn heat(sheet: &mut Sheet<'_>, plot: &Heat, outer: Frame) {
     }
 }
 
+/// Lines of equal values, each with its value on white.
+fn contours(sheet: &mut Sheet<'_>, plot: &Heat, frame: Frame, (width, height): (f32, f32)) {
+    let at = |(x, y): (f64, f64)| {
+        (frame.left + (x as f32 + 0.5) * width, frame.bottom - (y as f32 + 0.5) * height)
+    };
+    for contour in &plot.contours {
+        contour.pieces.iter().for_each(|[from, to]| {
+            sheet.line(&[at(*from), at(*to)], BLACK, 1.4, None);
+        });
+    }
+    for contour in &plot.contours {
+        let (x, y) = at(contour.at);
+        let half = sheet.font.width(&contour.label, SMALL) / 2.0 + 2.0;
+        let x = x.clamp(frame.left + half, frame.right - half);
+        sheet.area(Frame { left: x - half, top: y - 8.0, right: x + half, bottom: y + 6.0 }, WHITE);
+        sheet.text((x, y + 3.0), SMALL, BLACK, Anchor::Middle, &contour.label);
+    }
+}
+
 fn one_cell(
     sheet: &mut Sheet<'_>,
     plot: &Heat,
@@ -421,7 +441,7 @@ fn one_cell(
     let masked = matches!(cell.cover, Cover::Hatched | Cover::Gray);
     let share = cell.value.zip(range).filter(|_| !masked).map(|(v, range)| plot.share(v, range));
     match share {
-        Some(share) => sheet.area(place, scale_color(share)),
+        Some(share) => sheet.area(place, plot.color(share)),
         None if masked => sheet.area(place, GRAY),
         None => {}
     }
@@ -433,7 +453,7 @@ fn one_cell(
         Cover::Plain | Cover::Gray => {}
     }
     if let (true, Some(share)) = (plot.written, share) {
-        let color = if share < 0.6 { WHITE } else { BLACK };
+        let color = if plot.palette.is_dark(share) { WHITE } else { BLACK };
         let text = sheet.fitted(&cell.text, SMALL, place.right - place.left);
         sheet.text((center.0, center.1 + 4.0), SMALL, color, Anchor::Middle, &text);
     }
@@ -448,7 +468,7 @@ fn color_bar(sheet: &mut Sheet<'_>, plot: &Heat, frame: Frame, range: (f64, f64)
         let bottom = frame.bottom - share * height;
         // A small overlap with the next one, so that no line shows between them.
         let top = (bottom - height / f32::from(STEPS) - 0.6).max(frame.top);
-        sheet.area(Frame { left, top, right, bottom }, scale_color(f64::from(share)));
+        sheet.area(Frame { left, top, right, bottom }, plot.color(f64::from(share)));
     }
     for (tick, text) in labeled(plot.ticks()) {
         let y = frame.bottom - plot.share(tick, range) as f32 * height;

@@ -63,7 +63,13 @@ fn of_summary(summary: &Summary) -> Vec<Tile> {
 /// The figures of the chosen point, and its setting.
 fn of_peak(spot: &Spot<'_>) -> Vec<Tile> {
     let setting = spot.coordinates.iter().map(|at| (at.axis.clone(), Entry::figure(&*at.label)));
-    of_summary(&spot.summary).into_iter().take(3).chain(setting).collect()
+    let mut tiles = of_summary(&spot.summary);
+    if let [_, _, p50, _] = tiles.as_slice() {
+        // Four are enough, and the tail is worth more than the middle.
+        let name = p50.0.clone();
+        tiles.retain(|(other, _)| *other != name);
+    }
+    tiles.into_iter().chain(setting).collect()
 }
 
 /// The level of the last rounds.

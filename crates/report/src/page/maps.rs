@@ -26,7 +26,7 @@ pub fn map(document: &Document, found: &MapFound, level: Level) -> Vec<Block> {
         let time = Told::of(document).time;
         blocks.extend(found.quantiles.iter().enumerate().map(|(nth, quantile)| {
             let heading = format!("{} of the {time} in every cell", quantile);
-            let text = "Writes in MiB/s downwards, reads in IOPS to the right. •: measured; ?: \
+            let text = "Writes in MiB/s to the right, reads in IOPS downwards. •: measured; ?: \
                         measured, not precise; ×: overloaded; –: beyond what the target carries.";
             let blocks = [Block::quiet(text), Block::Table(surface(found, nth))];
             Block::folded(heading, Vec::from(blocks))
@@ -63,13 +63,14 @@ fn drift_in_words(drift: f64) -> String {
     )
 }
 
-/// A quantile of every cell: the bandwidth of the writes downwards, the rate of the reads to the
-/// right.
+/// A quantile of every cell: the bandwidth of the writes to the right, the rate of the reads
+/// downwards.
 fn surface(found: &MapFound, nth: usize) -> Table {
-    let heads = found.read_rates.iter().map(|rate| Head::figures(&figures::axis_rate(*rate)));
+    let mib = |bandwidth: &f64| figures::axis_rate(figures::mib(*bandwidth));
+    let heads = found.write_bandwidths.iter().map(|one| Head::figures(&mib(one)));
     let mut table = Table::new("", [Head::words("")].into_iter().chain(heads));
-    for (write, bandwidth) in found.write_bandwidths.iter().enumerate() {
-        let cell = |read: usize| {
+    for (read, rate) in found.read_rates.iter().enumerate() {
+        let cell = |write: usize| {
             let at = |cell: &&crate::document::MapCell| {
                 (cell.write as usize, cell.read as usize) == (write, read)
             };
@@ -84,9 +85,9 @@ fn surface(found: &MapFound, nth: usize) -> Table {
                 CellKind::Filled => value,
             })
         };
-        let row = (0..found.read_rates.len()).map(cell);
-        let label = figures::axis_rate(figures::mib(*bandwidth));
-        table.row([Entry::words(label)].into_iter().chain(row));
+        let row = (0..found.write_bandwidths.len()).map(cell);
+        let label = Entry::words(figures::axis_rate(*rate));
+        table.row([label].into_iter().chain(row));
     }
     table
 }

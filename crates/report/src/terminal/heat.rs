@@ -3,7 +3,7 @@
 
 use super::Style;
 use super::text::{paint, push_line};
-use crate::chart::{self, Cover, Heat, HeatCell, scale_color};
+use crate::chart::{self, Cover, Heat, HeatCell, Palette, scale_color};
 use crate::document::MapFound;
 use crate::page::Tone;
 
@@ -26,7 +26,7 @@ pub fn sign(cover: Option<Cover>) -> &'static str {
 }
 
 /// The first surface of a map that is being measured, in at most this many lines, with the running
-/// cell, by its places in both axes; empty before any cell is known.
+/// cell, by its write and its read step; empty before any cell is known.
 pub fn so_far(
     found: &MapFound,
     running: Option<(usize, usize)>,
@@ -39,6 +39,8 @@ pub fn so_far(
     let Some((low, high)) = heat.range() else { return out };
     // The axis and the meaning of the letters need three.
     let each = heat.y.len().div_ceil(lines.saturating_sub(3).max(1)).max(1);
+    // Reads are upwards.
+    let running = running.map(|(write, read)| (read, write));
     grid(&mut out, &heat, (low, high), (each, running), style);
     let text = format!(
         "{quantile} so far: {} {} to {} {}; ' measured, x overloaded, @ runs",
@@ -117,15 +119,16 @@ fn painted(
     };
     let known = !matches!(cell.cover, Cover::Gray | Cover::Hatched);
     match share.filter(|_| known && style.color) {
-        Some(share) => colored(&text, share),
+        Some(share) => colored(&text, heat.palette, share),
         None => text,
     }
 }
 
 /// A text on the color of a share, from the 256 that nearly every terminal has.
-fn colored(text: &str, share: f64) -> String {
-    let [red, green, blue] = scale_color(share).map(|part| (u32::from(part) * 5 + 127) / 255);
-    let ink = if share < 0.6 { 15 } else { 16 };
+fn colored(text: &str, palette: Palette, share: f64) -> String {
+    let [red, green, blue] =
+        scale_color(palette, share).map(|part| (u32::from(part) * 5 + 127) / 255);
+    let ink = if palette.is_dark(share) { 15 } else { 16 };
     format!("\x1b[38;5;{ink};48;5;{}m{text}\x1b[0m", 16 + 36 * red + 6 * green + blue)
 }
 
