@@ -221,7 +221,7 @@ fn changes(trial: &Trial) -> Vec<Series> {
     for (place, stream) in trial.point.streams.iter().enumerate() {
         let own = |number: u32| number as usize == place;
         let times = trial.flow(None, |worker, _| own(worker.stream));
-        let series: Vec<Interval> = trial.intervals().filter(|one| own(one.stream)).collect();
+        let series: Vec<Interval> = trial.intervals_of(own).collect();
         let changes = stats::Changes::of(&series, times.response_time(), stream.pacing.is_open());
         let of_stream = match trial.point.streams.len() {
             1 => String::new(),
