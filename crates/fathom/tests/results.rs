@@ -346,6 +346,50 @@ fn a_threshold_decides_about_the_exit_code() {
 }
 
 #[test]
+fn results_lie_in_the_folder_that_was_named_once() {
+    let place = Place::new();
+    std::fs::create_dir(place.join("all results")).unwrap();
+    let run = ["run", "sim:queue", "-d", "1s"];
+    let output = place.run(&[&run[..], &["--results", "all results"]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    // The line that makes the page can be typed as it stands.
+    let said = stdout(&output);
+    let page = said.lines().find_map(|line| line.strip_prefix("page    fathom ")).unwrap();
+    assert_has(page, &["'all results/run-sim-queue-", ".fathom.jsonl' --html "]);
+    let by_environment = |folder: &str, more: &[&str]| {
+        let mut command = place.command(&[&run[..], more].concat());
+        command.env("FATHOM_RESULTS", folder).output().unwrap()
+    };
+    let output = by_environment("all results", &[]);
+    assert_has(&stdout(&output), &["result  all results/run-sim-queue-"]);
+    // A result with a name of its own lies where it is named.
+    assert_eq!(code(&by_environment("all results", &["--out", "r.jsonl"])), 0);
+    assert_eq!(place.names(), ["all results", "r.jsonl"]);
+    // No folder is made for a mount that is missing.
+    let output = by_environment("missing", &[]);
+    assert_eq!(code(&output), 5);
+    assert_has(&stderr(&output), &["FATHOM_RESULTS names it", "mkdir -p missing"]);
+    let output = place.run(&[&run[..], &["--results", "r.jsonl"]].concat());
+    assert_has(&stderr(&output), &["error: r.jsonl: --results names it", "it is no folder"]);
+    assert_eq!(place.names(), ["all results", "r.jsonl"]);
+}
+
+#[test]
+fn a_void_result_that_can_be_foreseen_is_told_before_the_run() {
+    let place = Place::new();
+    std::fs::File::create(place.join("sparse.dat")).unwrap().set_len(16 << 20).unwrap();
+    let run = ["run", "sparse.dat", "--buffered", "-d", "200ms", "--warm-up", "0"];
+    let said = stdout(&place.run(&run));
+    let (before, after) = said.split_once("Storage run").unwrap();
+    // Not every file system says what was never written.
+    if after.contains("Reads of blocks that were never written") {
+        assert_has(before, &["doubts that can be foreseen", "  void     ", "fathom prepare"]);
+    }
+    let said = stdout(&place.run(&["run", "sim:queue", "-d", "1s"]));
+    assert!(!said.contains("doubts that can be foreseen"), "{said}");
+}
+
+#[test]
 fn a_promise_that_is_not_kept_is_told_and_gives_an_exit_code() {
     let place = Place::new();
     let told = |promise: &[&str], out: &str| {
@@ -398,7 +442,9 @@ fn report_shows_again_what_run_showed() {
     let shown = stdout(&place.run(&["run", "sim:queue", "-d", "1s", "--out", "r.jsonl"]));
     let again = stdout(&place.run(&["report", "r.jsonl"]));
     // Only the command that measured says where its result is.
-    let shown = shown.replace("result  r.jsonl\n\n", "");
+    let files = "result  r.jsonl\npage    fathom report r.jsonl --html r.html\n\n";
+    assert_has(&shown, &[files]);
+    let shown = shown.replace(files, "");
     assert!(shown.ends_with(&again), "{shown}\n{again}");
     assert!(shown.ends_with("; sound\n"), "{shown}");
     let narrow = stdout(&place.run(&["report", "r.jsonl", "--width", "80"]));
@@ -500,7 +546,6 @@ fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
         (&["prepare", "sim:ssd", "--size", "1m"], 3, &["sim:ssd", "needs no data", ""]),
         (&["inspect", "missing"], 3, &["missing", "does not exist", ""]),
         (&["inspect", "sim:ssd"], 3, &["sim:ssd", "sim:help", ""]),
-        (&["run"], 2, &["TARGET", "fathom run sim:ssd", "fathom prepare test.dat"]),
         (&["run", "data", "--bs", "4k"], 2, &["--bs", "no such option here", "-b 4k"]),
         (&["run", "data", "--rw=randread"], 2, &["--rw", "--pattern random", "--read-share"]),
         (&["run", "data", "--plan"], 2, &["--plan", "`fathom plan`", ""]),
@@ -516,6 +561,10 @@ fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
         assert_eq!(stdout(&output), "", "{args:?}");
         assert_eq!(place.names(), before, "{args:?}");
     }
+    // A command alone shows what to type.
+    let output = place.run(&["run"]);
+    assert_eq!(code(&output), 2);
+    assert_has(&stderr(&output), &["Usage: fathom run", "fathom run test.dat -q 32"]);
     assert_eq!(std::fs::read(place.join("data")).unwrap(), vec![7; 1 << 20]);
 }
 

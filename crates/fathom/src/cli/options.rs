@@ -425,9 +425,13 @@ pub struct Reports {
 #[derive(Clone, Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Results")]
 pub struct Results {
-    /// The result file [default: named after the target and the time, in the current folder]
+    /// The result file [default: named after the target and the time, in the folder of --results]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// The folder of results without a name of their own [default: FATHOM_RESULTS, or the current
+    /// folder]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
+    pub results: Option<PathBuf>,
     /// The reports beside it.
     #[command(flatten)]
     pub written: Reports,

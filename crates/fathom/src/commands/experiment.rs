@@ -3,13 +3,13 @@
 
 use fathom_core::experiment::{Experiment, Forecast, Planned};
 use fathom_core::facts::{Host, Target, TargetKind};
-use fathom_core::spec::{BackendKind, Point, Stream};
+use fathom_core::spec::{Point, Stream};
 use fathom_core::trial::Trial;
-use fathom_core::verdict::{self, foresee};
+use fathom_core::verdict::{self};
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_engine::target::Overwrite;
 use fathom_report::document;
-use fathom_report::{figures, terminal};
+use fathom_report::figures;
 
 use super::measure;
 use super::opened::{self, Opened};
@@ -483,30 +483,22 @@ pub fn forecast(ahead: &Forecast) -> String {
 fn doubts(prepared: &Prepared) -> Result<(), Error> {
     let mut found: Vec<verdict::Finding> = Vec::new();
     for Ground { spec, .. } in &prepared.grounds {
-        let backend = match spec.backend {
-            crate::cli::values::Backend::Auto => BackendKind::Uring,
-            crate::cli::values::Backend::Named(kind) => kind,
-        };
-        for point in &spec.points {
-            for finding in foresee(point, backend, &prepared.host, &spec.targets).findings {
-                // Ranges that were never written are written by then.
-                let is_past = prepared.written_before
-                    && matches!(finding.code, "unwritten-reads" | "allocating-writes");
-                // If the payload varies, data that repeats itself is intended.
-                let meant = finding.code == "repeating-payload"
-                    && prepared.described.axes.iter().any(|axis| axis.name.ends_with("payload"));
-                if !(meant || is_past) && found.iter().all(|known| known.code != finding.code) {
-                    found.push(finding);
-                }
+        for finding in preview::foreseen(spec, &prepared.host) {
+            // Ranges that were never written are written by then.
+            let is_past = prepared.written_before
+                && matches!(finding.code, "unwritten-reads" | "allocating-writes");
+            // If the payload varies, data that repeats itself is intended.
+            let meant = finding.code == "repeating-payload"
+                && prepared.described.axes.iter().any(|axis| axis.name.ends_with("payload"));
+            if !(meant || is_past) && found.iter().all(|known| known.code != finding.code) {
+                found.push(finding);
             }
         }
     }
     if found.is_empty() {
         return output::say("doubts   none that can be foreseen");
     }
-    output::say("doubts that can be foreseen")?;
-    let findings: Vec<document::Finding> = found.iter().map(document::Finding::from).collect();
-    output::say_text(terminal::findings(&findings, &outputs::style()).trim_end_matches('\n'))
+    preview::say_foreseen(&found)
 }
 
 /// The longest time for which an experiment that writes nothing starts without a question.

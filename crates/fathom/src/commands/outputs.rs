@@ -85,7 +85,7 @@ impl Outputs {
         written.paths().try_for_each(free)?;
         let (out, journal) = match &typed.out {
             Some(path) => (path.clone(), Journal::create(path, typed.json)?),
-            None => create_named(command, target, typed.json)?,
+            None => create_named(command, target, typed)?,
         };
         let html = written.html.or_else(|| html_beside.then(|| html_name(&out)));
         let written = Reports { html, ..written };
@@ -172,10 +172,21 @@ impl Outputs {
             true => output::say("").and_then(|()| output::say(&result)),
             false => Ok(()),
         };
+        let said = said.and(self.say_page(journal));
         let reports = self.written.write(document, level(document, self.details));
         let trace = self.trace.as_ref().map_or(Ok(()), |trace| output::say(&trace.close()?));
         let kept = holds(document, &self.fail_if, &promises(document));
         journal.outcome().and(said).and(reports).and(trace).and(kept)
+    }
+
+    /// Says which command makes the page of this result, if none was asked for.
+    fn say_page(&self, journal: &Journal) -> Result<(), Error> {
+        if self.written.html.is_some() || !journal.is_saved() {
+            return Ok(());
+        }
+        let typed = |path: &Path| typed_path(&path.display().to_string());
+        let (result, page) = (typed(journal.path()), typed(&html_name(journal.path())));
+        output::say(&format!("page    fathom report {result} --html {page}"))
     }
 }
 
@@ -183,8 +194,8 @@ impl Outputs {
 ///
 /// # Errors
 ///
-/// When it has crossed one, or has not kept one. A result that is void, or that was not finished, has an exit code of its
-/// own.
+/// When it has crossed one, or has not kept one. A result that is void, or that was not finished, has
+/// an exit code of its own.
 pub fn holds(
     document: &Document,
     fail_if: &[Threshold],
@@ -288,17 +299,45 @@ pub fn free(path: &Path) -> Result<(), Error> {
     }
 }
 
+/// The folder of results without a name of their own, and where it was named; the current one if it
+/// was not.
+///
+/// # Errors
+///
+/// When it is no folder. It is not created: it may be on a file system that is not mounted.
+fn folder_of(typed: &Results) -> Result<PathBuf, Error> {
+    let (named, folder) = match &typed.results {
+        Some(folder) => ("--results", folder.clone()),
+        None => match std::env::var_os("FATHOM_RESULTS").filter(|name| !name.is_empty()) {
+            Some(folder) => ("FATHOM_RESULTS", PathBuf::from(folder)),
+            None => return Ok(PathBuf::new()),
+        },
+    };
+    match patiently(&folder, Role::Output, || folder.is_dir()) {
+        true => Ok(folder),
+        false => Err(Error::file(
+            &folder,
+            format!("{named} names it as the place of results, and it is no folder"),
+            format!(
+                "create it with `mkdir -p {}`, or name another one",
+                typed_path(&folder.display().to_string())
+            ),
+        )),
+    }
+}
+
 /// Creates a result file under its default name; a number distinguishes two results of one second.
-fn create_named(command: &str, target: &str, echo: bool) -> Result<(PathBuf, Journal), Error> {
+fn create_named(command: &str, target: &str, typed: &Results) -> Result<(PathBuf, Journal), Error> {
+    let folder = folder_of(typed)?;
     let name = journal::default_name(command, target, session::unix_ns() / 1_000_000_000);
     let stem = name.trim_end_matches(journal::SUFFIX).to_owned();
-    let mut path = PathBuf::from(&name);
+    let mut path = folder.join(&name);
     for number in 2.. {
-        match Journal::create(&path, echo) {
+        match Journal::create(&path, typed.json) {
             Ok(journal) => return Ok((path, journal)),
             Err(error) => match patiently(&path, Role::Output, || path.symlink_metadata()) {
                 Ok(_) if number < 1000 => {
-                    path = PathBuf::from(format!("{stem}-{number}{}", journal::SUFFIX));
+                    path = folder.join(format!("{stem}-{number}{}", journal::SUFFIX));
                 }
                 _ => return Err(error),
             },

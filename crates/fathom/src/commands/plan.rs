@@ -4,15 +4,12 @@
 use fathom_core::facts::Host;
 use fathom_core::measure::Direction;
 use fathom_core::spec::BackendKind;
-use fathom_core::verdict::foresee;
 use fathom_engine::sim;
-use fathom_report::document;
 use fathom_report::figures;
-use fathom_report::terminal;
 
 use super::place;
 use super::preview;
-use super::{opened, outputs, settled};
+use super::{opened, settled};
 use crate::cli::options::Request;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit};
@@ -96,15 +93,9 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
 
 /// The doubts that there will be in any case.
 fn foreseen(spec: &Spec, host: &Host) -> Result<(), Error> {
-    let backend = match spec.backend {
-        Backend::Auto => BackendKind::Uring,
-        Backend::Named(kind) => kind,
-    };
-    let judgement = foresee(&spec.points[0], backend, host, &spec.targets);
-    if judgement.findings.is_empty() {
-        return output::say("doubts   none that can be foreseen");
+    let found = preview::foreseen(spec, host);
+    match found.is_empty() {
+        true => output::say("doubts   none that can be foreseen"),
+        false => preview::say_foreseen(&found),
     }
-    output::say("doubts that can be foreseen")?;
-    let findings = judgement.findings.iter().map(document::Finding::from).collect::<Vec<_>>();
-    output::say_text(terminal::findings(&findings, &outputs::style()).trim_end_matches('\n'))
 }

@@ -1,14 +1,19 @@
 //! A run's plan, in words: `run` shows it before it starts, `plan` shows it alone.
 
-use fathom_core::facts::Target;
+use fathom_core::facts::{Host, Target};
 use fathom_core::measure::Direction;
 use fathom_core::plan::worker_count;
-use fathom_core::spec::{Point, Region, Stream};
+use fathom_core::spec::{BackendKind, Point, Region, Stream};
+use fathom_core::verdict::{Finding, Severity, foresee};
 use fathom_core::{Bytes, Span};
-use fathom_report::figures;
+use fathom_report::{document, figures, terminal};
 
 use super::opened::Opened;
+use super::outputs;
+use crate::cli::values::Backend;
+use crate::error::Error;
 use crate::live::clock;
+use crate::output;
 use crate::resolve::Spec;
 
 /// The announcement before a run.
@@ -40,6 +45,45 @@ pub fn announcement(spec: &Spec, opened: &Opened) -> Vec<String> {
     let (backend, reason) = opened.backend();
     lines.push(format!("backend {}: {reason}", backend.name()));
     lines
+}
+
+/// The findings that there will be in any case, each kind once.
+pub fn foreseen(spec: &Spec, host: &Host) -> Vec<Finding> {
+    let backend = match spec.backend {
+        Backend::Auto => BackendKind::Uring,
+        Backend::Named(kind) => kind,
+    };
+    let mut found: Vec<Finding> = Vec::new();
+    for point in &spec.points {
+        for finding in foresee(point, backend, host, &spec.targets).findings {
+            if found.iter().all(|known| known.code != finding.code) {
+                found.push(finding);
+            }
+        }
+    }
+    found
+}
+
+/// Shows findings that can be foreseen.
+///
+/// # Errors
+///
+/// When stdout does not take it.
+pub fn say_foreseen(found: &[Finding]) -> Result<(), Error> {
+    output::say("doubts that can be foreseen")?;
+    let findings: Vec<document::Finding> = found.iter().map(document::Finding::from).collect();
+    output::say_text(terminal::findings(&findings, &outputs::style()).trim_end_matches('\n'))
+}
+
+/// Tells before a run what will make its result void: nobody wants to wait for that.
+///
+/// # Errors
+///
+/// As [`say_foreseen`].
+pub fn warn_of_void(spec: &Spec, host: &Host) -> Result<(), Error> {
+    let mut found = foreseen(spec, host);
+    found.retain(|finding| finding.severity == Severity::Void);
+    if found.is_empty() { Ok(()) } else { say_foreseen(&found) }
 }
 
 /// "35 s: 3 s warm-up, 30 s window, 2 s cool-down; seed 7".

@@ -16,7 +16,7 @@ use super::opened::{self, Opened};
 use super::outputs::{self, Outputs};
 use super::place::{self, Place};
 use super::probe;
-use super::{leftovers, this_machine};
+use super::{leftovers, preview, this_machine};
 use crate::cli::args::Quick;
 use crate::commands::portrait::{self, Owner, Portrait, SMALLEST, WRITING_TIME};
 use crate::error::Error;
@@ -58,6 +58,7 @@ fn on_target(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
     let (mut outputs, mut journal) = Outputs::create("quick", &name, &args.results, true)?;
     let mut live = Live::new(portrait.spec.points.len(), portrait.spec.time());
     let outcome = announce(&portrait, &[])
+        .and_then(|()| preview::warn_of_void(&portrait.spec, host))
         .and_then(|()| measure(&portrait, &opened, host, (&mut journal, &mut outputs), &mut live));
     conclude(outcome, &outputs, journal, &portrait)
 }

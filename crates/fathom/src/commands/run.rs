@@ -43,6 +43,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     if let Some(line) = rehearsal::forecast(&place, &spec.points[0], spec.time()) {
         output::say_folded(&line)?;
     }
+    preview::warn_of_void(&spec, &host)?;
     let mut live = Live::new(spec.points.len(), spec.time());
     let work = Work {
         command: Command::Run,

@@ -829,10 +829,11 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that need the built program, and are tested in `tests/`.
-const END_TO_END: [&str; 20] = [
+const END_TO_END: [&str; 21] = [
     "workload",
     "set",
     "out",
+    "results",
     "html",
     "markdown",
     "csv",

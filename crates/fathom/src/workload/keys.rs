@@ -144,13 +144,14 @@ struct SustainWords {
 
 /// Options that are only valid on the command line: consent, how it begins, and the destinations of
 /// results.
-const NEVER_IN_A_FILE: [&str; 16] = [
+const NEVER_IN_A_FILE: [&str; 17] = [
     "overwrite",
     "destroy",
     "destroy-in-use",
     "yes",
     "plan",
     "out",
+    "results",
     "html",
     "markdown",
     "csv",
