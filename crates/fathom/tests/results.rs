@@ -410,6 +410,9 @@ fn a_promise_that_is_not_kept_is_told_and_gives_an_exit_code() {
     let (code_of, said, _) = told(&["--promised-latency", "p99<=300us"], "c.jsonl");
     assert_eq!(code_of, 6);
     assert_has(&said, &["p99 400 us, promised 300 us at most: not kept"]);
+    let (code_of, said, _) = told(&["--rated-iops", "50k"], "fast.jsonl");
+    assert_eq!(code_of, 4);
+    assert_has(&said, &["160 % of the promised 50,000 IOPS: too fast to be true; void: faster"]);
     // Neither a load that asks for less nor too few I/Os decide anything.
     let asked =
         ["--rated-bandwidth", "1GB/s", "--rate", "10k", "--promised-latency", "p99.999<=1ms"];

@@ -6,9 +6,10 @@ use fathom_core::facts::Answer;
 use fathom_core::spec::Rated;
 use fathom_core::stats::Estimate;
 
-use crate::document::{Command, Document, Found, Trial, Verdict};
+use crate::document::{Command, Document, Found, Role, Severity, SustainFound, Trial, Verdict};
 use crate::figures;
-use crate::thresholds::{Measured, Metric, measured};
+use crate::results::Results;
+use crate::thresholds::{Measured, Metric, measured, of_spots};
 
 /// After less time than this, a burst credit or a cache may still answer.
 const SHORT: Span = Span::from_secs(600);
@@ -37,16 +38,15 @@ pub fn promises(document: &Document) -> Vec<Promise> {
     if is_other(document.header.command) {
         return Vec::new();
     }
-    let all = judged(document);
     let mut bounds: Vec<Bound> = Vec::new();
-    for rated in all.iter().filter_map(rated) {
-        for bound in bounds_of(rated) {
+    for trial in &document.trials {
+        for bound in bounds_of(trial.point.rated) {
             if !bounds.iter().any(|known| known.metric == bound.metric) {
                 bounds.push(bound);
             }
         }
     }
-    bounds.into_iter().map(|bound| judge(document, &all, bound)).collect()
+    bounds.into_iter().map(|bound| judge(document, bound)).collect()
 }
 
 /// What tells after a short time whether a kept promise of throughput is kept for long; none if the
@@ -63,10 +63,23 @@ pub fn advice(document: &Document, promises: &[Promise]) -> Option<String> {
     })
 }
 
-/// The results that count: of rounds until a steady state those that are steady, or else the last.
-fn judged(document: &Document) -> Vec<Measured<'_>> {
+/// The results that count: of rounds until a steady state those that are steady, or else the last; of
+/// a search for the peak each point, because it chooses one that is not the fastest, except for
+/// response times, which are those of the point that it chose.
+fn judged(document: &Document, bound: Bound) -> Vec<Measured<'_>> {
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    let Some(Found::Sustain(found)) = found else { return measured(document) };
+    match found {
+        Some(Found::Sustain(found)) => steady(document, found),
+        Some(Found::Peak(_)) if !bound.is_a_time() => {
+            let roles = [Role::Result, Role::Probe, Role::Official];
+            of_spots(Results::of(document, &roles).spots)
+        }
+        _ => measured(document),
+    }
+}
+
+/// The steady rounds of each point, or the last one.
+fn steady<'a>(document: &'a Document, found: &SustainFound) -> Vec<Measured<'a>> {
     let last = found.rounds.last().map_or(0, |round| round.number);
     let first = found.steady_from.unwrap_or(last);
     let mut all: Vec<Measured<'_>> = Vec::new();
@@ -95,13 +108,13 @@ fn bounds_of(rated: Rated) -> impl Iterator<Item = Bound> {
 }
 
 /// A promise beside the results for which it was made.
-fn judge(document: &Document, all: &[Measured<'_>], bound: Bound) -> Promise {
+fn judge(document: &Document, bound: Bound) -> Promise {
+    let all = judged(document, bound);
     let promised = |one: &&Measured<'_>| {
         rated(one).is_some_and(|own| bounds_of(own).any(|o| o.metric == bound.metric))
     };
     let own: Vec<&Measured<'_>> = all.iter().filter(promised).collect();
-    let is_void =
-        |one: &Measured<'_>| one.trials.iter().all(|trial| trial.verdict == Verdict::Void);
+    let is_void = |one: &Measured<'_>| one.trials.iter().all(|trial| says_nothing(trial));
     let known = own.iter().filter(|one| !is_void(one));
     let known = known.filter_map(|one| Some((*one, bound.metric.of(&one.trials)?)));
     let worse = |value: f64| if bound.is_a_time() { value } else { -value };
@@ -119,7 +132,9 @@ fn judge(document: &Document, all: &[Measured<'_>], bound: Bound) -> Promise {
     if own.len() > 1 {
         text += &format!(" with {}", one.name);
     }
+    let is_credible = one.trials.iter().any(|trial| trial.verdict != Verdict::Void);
     let (kept, words) = match bound.holds(estimate) {
+        Answer::Yes if !is_credible => (Answer::Unknown, "too fast to be true"),
         Answer::Yes if has_no_steady_state(document) => {
             (Answer::Unknown, "kept so far, without a steady state")
         }
@@ -131,6 +146,13 @@ fn judge(document: &Document, all: &[Measured<'_>], bound: Bound) -> Promise {
         Answer::Unknown => (Answer::Unknown, "too close to decide"),
     };
     Promise { text: format!("{text}: {words}"), kept }
+}
+
+/// Whether nothing can be learned from it. One that is void because it was faster than the rating is
+/// not slower than it.
+fn says_nothing(trial: &Trial) -> bool {
+    let mut void = trial.findings.iter().filter(|one| one.severity == Severity::Void);
+    trial.verdict == Verdict::Void && void.any(|one| one.code != "faster-than-rated")
 }
 
 fn has_no_steady_state(document: &Document) -> bool {

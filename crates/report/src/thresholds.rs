@@ -145,8 +145,13 @@ pub(crate) fn measured<'a>(document: &'a Document) -> Vec<Measured<'a>> {
         Some(Found::Peak(_)) => chosen(document).into_iter().collect(),
         _ => Results::of(document, &[Role::Result]).spots,
     };
-    let trials = |spot: Spot<'a>| spot.trials.into_iter().map(|(_, trial)| trial);
-    spots.into_iter().filter_map(|spot| Measured::of(trials(spot))).collect()
+    of_spots(spots)
+}
+
+/// The trials of each of these points.
+pub(crate) fn of_spots<'a>(spots: Vec<Spot<'a>>) -> Vec<Measured<'a>> {
+    let of = |spot: Spot<'a>| spot.trials.into_iter().map(|(_, trial)| trial);
+    spots.into_iter().filter_map(|spot| Measured::of(of(spot))).collect()
 }
 
 impl<'a> Measured<'a> {
