@@ -274,6 +274,28 @@ impl Reduction {
         sentences
     }
 
+    /// The results without their figures, in one sentence; none where it saves on data, which the doubts
+    /// about each trial name.
+    pub fn in_brief(&self) -> Option<String> {
+        match self.reduces() {
+            Answer::Yes => None,
+            Answer::No => {
+                Some("It was not seen to compress, deduplicate or skip zeros.".to_owned())
+            }
+            Answer::Unknown => {
+                let unknown = self.answers().into_iter().filter(|(one, _)| *one == Answer::Unknown);
+                let deeds: Vec<&str> = unknown.map(|(_, deed)| deed).collect();
+                let list = match deeds.as_slice() {
+                    [rest @ .., last] if !rest.is_empty() => {
+                        format!("{} or {last}", rest.join(", "))
+                    }
+                    alone => alone.concat(),
+                };
+                Some(format!("Whether it {list} is unknown."))
+            }
+        }
+    }
+
     /// By how much any data that could be saved may be faster than unique data, as a share.
     fn at_most(&self) -> f64 {
         let all = [self.compressible, self.repeated, self.zeros];
@@ -377,5 +399,11 @@ mod tests {
         assert!(told[0].starts_with("It compresses: ") && told[0].contains("1.99 times as fast"));
         assert!(told[1].starts_with("Whether it deduplicates is unknown: "), "{told:?}");
         assert!(told[2].starts_with("It saves on zeros: they were written "), "{told:?}");
+        let brief = |known: Reduction| known.in_brief().unwrap_or_default();
+        assert_eq!(brief(reduction(MORE, VAGUE, [MORE, MORE])), "");
+        let none = "It was not seen to compress, deduplicate or skip zeros.";
+        assert_eq!(brief(reduction(ALIKE, ALIKE, [ALIKE, ALIKE])), none);
+        let some = "Whether it compresses or skips zeros is unknown.";
+        assert_eq!(brief(reduction(VAGUE, ALIKE, [VAGUE, VAGUE])), some);
     }
 }

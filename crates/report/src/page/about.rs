@@ -68,7 +68,12 @@ pub fn about(document: &Document, level: Level) -> Vec<Block> {
     for target in &header.targets {
         // The doubts about each trial name the savings.
         let reduction = target.reduction.filter(|one| one.reduces() != Answer::Yes);
-        blocks.extend(reduction.iter().flat_map(Reduction::sentences).map(Block::quiet));
+        match level < Level::Full {
+            true => blocks.extend(reduction.and_then(|one| one.in_brief()).map(Block::quiet)),
+            false => {
+                blocks.extend(reduction.iter().flat_map(Reduction::sentences).map(Block::quiet))
+            }
+        }
     }
     blocks
 }
