@@ -2,6 +2,7 @@
 
 use fathom_core::Quantile;
 use fathom_core::facts::Answer;
+use fathom_core::figures::number;
 use fathom_core::measure::{Flow, Upkeep};
 use fathom_core::verdict::{code_in_words, concerns_result};
 
@@ -36,7 +37,7 @@ fn found(document: &Document) -> String {
     let sentences = document.conclusion.iter().flat_map(|last| &last.sentences);
     let first = sentences.map(|one| one.trim_end_matches('.')).next();
     match (first, document.trials.as_slice()) {
-        (Some(first), _) => first.to_owned(),
+        (Some(first), _) => format!("{first}{}", as_well(document)),
         (None, []) => match document.header.imported {
             Some(_) => "imported".to_owned(),
             None => "no figures, because no trial was finished".to_owned(),
@@ -44,6 +45,21 @@ fn found(document: &Document) -> String {
         (None, trials) if document.header.command == Command::Quick => portrait(trials),
         (None, [only]) => format!("{}: {}", only.point.name, of_trial(only)),
         (None, trials) => range(trials),
+    }
+}
+
+/// "; it could be 16 to 1,024 as well": the settings that a search for the peak cannot distinguish from
+/// the one that it chose; empty if there are none.
+fn as_well(document: &Document) -> String {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let Some(Found::Peak(found)) = found else { return String::new() };
+    let others = found.equals.iter().filter(|value| Some(**value) != found.choice);
+    let names: Vec<String> = others.map(|value| number(*value)).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => format!("; it could be {one} as well"),
+        [one, other] => format!("; it could be {one} or {other} as well"),
+        [first, .., last] => format!("; it could be {first} to {last} as well"),
     }
 }
 
