@@ -55,10 +55,10 @@ fn place() -> Place {
     place
 }
 
-/// The names and texts of the examples. Those of the studies have their own test.
+/// The names and texts of the workload files. Those of the studies have their own test.
 fn examples() -> Vec<(String, String)> {
     let entries = std::fs::read_dir(EXAMPLES).unwrap().map(|entry| entry.unwrap().path());
-    let entries = entries.filter(|path| path.is_file());
+    let entries = entries.filter(|path| path.extension().is_some_and(|end| end == "toml"));
     let read = |path: &Path| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         (name, std::fs::read_to_string(path).unwrap())

@@ -277,7 +277,8 @@ mod tests {
         let folders = ["examples", "examples/studies"];
         let folders = folders.map(|name| format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR")));
         let paths = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
-        let paths = paths.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+        let paths = paths.map(|entry| entry.unwrap().path());
+        let paths = paths.filter(|path| path.extension().is_some_and(|end| end == "toml"));
         let examples = paths.map(|path| std::fs::read_to_string(path).unwrap());
         let shipped = shipped::names().map(|name| shipped::text(name).unwrap().to_owned());
         let all: Vec<String> = examples.chain(shipped).collect();
