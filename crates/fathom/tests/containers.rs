@@ -76,6 +76,18 @@ fn where_io_uring_is_forbidden_fathom_says_what_it_uses_instead_and_why() {
     assert_has(&said(&output), &[&format!("backend aio: {native}")]);
     assert_eq!(reason.unwrap(), native);
 
+    // Quick and experiments say it as well, and so do their reports.
+    let quick = ["quick", "--size", "64m", "-d", "100ms", "--warm-up", "0s", "--no-probe"];
+    let sweep = ["sweep", "f", "--axis", "queue-depth=1,2", "-d", "100ms", "--warm-up", "0s"];
+    for words in [&quick[..], &[&sweep[..], &["--yes"]].concat()] {
+        let output = forbidden(&place, &URING, words);
+        assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+        assert_has(&said(&output), &[&format!("backend aio: {native}")]);
+        if words[0] == "quick" {
+            assert_has(&said(&output), &[&format!("direct I/O through aio ({native})")]);
+        }
+    }
+
     let (output, reason) = run(&[&URING[..], &[AIO]].concat(), &[]);
     assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
     assert_has(&said(&output), &["backend sync: ", &cause, "using pread and pwrite"]);

@@ -239,6 +239,9 @@ pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> 
     prepared.allowed()?;
     announce(&prepared)?;
     let first = open_each(&prepared.grounds)?;
+    if !first.is_simulated() {
+        output::say_folded(&preview::backend(&first))?;
+    }
     may_start(&prepared, start.yes)?;
     let command = prepared.command.name();
     let (mut outputs, mut journal) = Outputs::create(command, prepared.name(), results, false)?;

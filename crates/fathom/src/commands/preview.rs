@@ -42,8 +42,7 @@ pub fn announcement(spec: &Spec, opened: &Opened) -> Vec<String> {
     if !opened.is_simulated() {
         lines.extend(overwritten(spec));
     }
-    let (backend, reason) = opened.backend();
-    lines.push(format!("backend {}: {reason}", backend.name()));
+    lines.push(backend(opened));
     lines
 }
 
@@ -84,6 +83,12 @@ pub fn warn_of_void(spec: &Spec, host: &Host) -> Result<(), Error> {
     let mut found = foreseen(spec, host);
     found.retain(|finding| finding.severity == Severity::Void);
     if found.is_empty() { Ok(()) } else { say_foreseen(&found) }
+}
+
+/// "backend aio: io_uring is forbidden here by a seccomp filter, ...".
+pub fn backend(opened: &Opened) -> String {
+    let (backend, reason) = opened.backend();
+    format!("backend {}: {reason}", backend.name())
 }
 
 /// "35 s: 3 s warm-up, 30 s window, 2 s cool-down; seed 7".

@@ -153,6 +153,9 @@ fn measure(
 ) -> Result<Outcome, Error> {
     let points: Vec<Point> = portrait.spec.points.clone();
     let mut spec = portrait.spec.clone();
+    if !opened.is_simulated() {
+        output::say_folded(&preview::backend(opened))?;
+    }
     if let Some(mut probe) = portrait.probe.clone() {
         let mut carrier = opened;
         let found = probe::perform(&mut probe, (host, &spec.targets), &mut carrier, live)?;

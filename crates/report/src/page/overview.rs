@@ -150,7 +150,12 @@ fn way(trials: &[Trial]) -> Option<String> {
     }
     let access = figures::same_access(first)?;
     let alike = |trial: &Trial| figures::same_access(trial).as_ref() == Some(&access);
-    trials.iter().all(alike).then(|| format!("{access} through {}", first.backend.name()))
+    let carried = match first.backend {
+        BackendKind::Uring => first.backend.name().to_owned(),
+        // Another one was asked for, or io_uring does not work there.
+        other => format!("{} ({})", other.name(), first.backend_reason),
+    };
+    trials.iter().all(alike).then(|| format!("{access} through {carried}"))
 }
 
 /// How far the load generator was from its ceiling, in the trial that came nearest to it.
