@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use common::{Mount, Place, assert_has, code, fathom_in, names, read, stderr, stdout};
 use fathom_core::measure::Upkeep;
@@ -713,6 +714,67 @@ fn prepare_creates_uses_again_refuses_and_overwrites() {
     let output = place.run(&["prepare", "hole", "--size", "1m"]);
     assert_eq!(code(&output), 3);
     assert_has(&stderr(&output), &["never written", "--overwrite"]);
+}
+
+/// The report that a browser was given, once it has started.
+fn opened(place: &Place) -> String {
+    for _ in 0..600 {
+        // The stand-in renames the file when it is whole.
+        if let Ok(text) = std::fs::read_to_string(place.join("opened")) {
+            std::fs::remove_file(place.join("opened")).unwrap();
+            return text;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("the browser was not started");
+}
+
+#[test]
+fn a_report_opens_in_the_browser_and_what_stands_against_it_is_said_beforehand() {
+    let place = Place::new();
+    let browser = place.join("browser");
+    let script = "#!/bin/sh\necho \"$1\" >opening && mv opening opened\n";
+    std::fs::write(&browser, script).unwrap();
+    std::fs::set_permissions(&browser, PermissionsExt::from_mode(0o755)).unwrap();
+    let run = |browser: &Path, args: &[&str]| {
+        let mut command = place.command(args);
+        command.env("BROWSER", browser).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+        command.output().unwrap()
+    };
+    let sim = ["run", "sim:ssd", "-d", "1s", "--warm-up", "0s", "--out", "r.jsonl", "--open"];
+    let html = ["--html", "r.html"];
+    let output = run(&browser, &[&sim[..], &html].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let at =
+        |name: &str| format!("{}\n", place.path().canonicalize().unwrap().join(name).display());
+    assert_eq!(opened(&place), at("r.html"));
+    let output = run(&browser, &["report", "r.jsonl", "--html", "again.html", "--open"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(opened(&place), at("again.html"));
+
+    // Nothing is measured or written if it could not be opened.
+    let before = place.names();
+    let other = ["run", "sim:ssd", "-d", "1s", "--out", "other.jsonl", "--open"];
+    for (args, told) in [
+        (&other[..], "no HTML report"),
+        (&[&other[..], &["--html", "-"]].concat(), "no HTML report"),
+        (&["report", "r.jsonl", "--open"], "no HTML report"),
+    ] {
+        let output = run(&browser, args);
+        assert_eq!(code(&output), 2, "{args:?}");
+        assert_has(&stderr(&output), &["--open", told, "--html FILE"]);
+    }
+    // Whether as root or without a desktop, the user has to choose the program.
+    let output = run(Path::new(""), &[&other[..], &["--html", "other.html"]].concat());
+    assert_eq!(code(&output), 2);
+    assert_has(&stderr(&output), &["--open", "other.html", "$BROWSER"]);
+    assert_eq!(place.names(), before);
+
+    // The report is there, even if the browser is not.
+    let output = run(Path::new("./none"), &["report", "r.jsonl", "--html", "third.html", "--open"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_has(&stderr(&output), &["third.html is not opened", "./none"]);
+    assert!(place.join("third.html").exists());
 }
 
 #[test]

@@ -666,11 +666,15 @@ pub struct Report {
     /// Write a self-contained HTML report instead of showing the report
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Open the HTML report in the browser when it is written: with xdg-open, or with the program in
+    /// $BROWSER
+    #[arg(long)]
+    pub open: bool,
     /// Write the report as Markdown, for issues and wikis; without FILE, show it as Markdown
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub markdown: Option<Option<PathBuf>>,
     /// Print the summary as JSON: the answer, the verdict, and the figures of each result
-    #[arg(long, conflicts_with_all = ["html", "markdown", "csv", "csv_series", "cells", "svg", "png", "details", "width"])]
+    #[arg(long, conflicts_with_all = ["html", "markdown", "csv", "csv_series", "cells", "svg", "png", "details", "width", "open"])]
     pub summary: bool,
     /// Write the figures of every trial as CSV instead of showing the report
     #[arg(long, value_name = "FILE")]

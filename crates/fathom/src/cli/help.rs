@@ -53,6 +53,7 @@ const RESULTS: &[Shown] = &[
     ("html", "Write an HTML report"),
     ("fail-if", "Exit code 6 if this holds: 'p99>2ms'"),
 ];
+const OPEN: &[Shown] = &[("open", "Open the HTML report in the browser")];
 
 const SWEEP: &[Shown] = &[
     ("axis", "A setting that varies: queue-depth=1,2,4..256"),
@@ -95,6 +96,7 @@ const ALL: &[Brief] = &[
             ],
             CONSENT,
             RESULTS,
+            OPEN,
         ],
         examples: &[
             "fathom quick                    # the storage under this folder",
@@ -104,7 +106,7 @@ const ALL: &[Brief] = &[
     },
     Brief {
         command: "run",
-        rows: &[TARGETS, LOAD, CONSENT, RESULTS],
+        rows: &[TARGETS, LOAD, CONSENT, RESULTS, OPEN],
         examples: &[
             "fathom run test.dat -q 32 -d 1m",
             "fathom run test.dat -b 8k --read-share 70% --overwrite",
@@ -276,6 +278,7 @@ const ALL: &[Brief] = &[
             RESULT,
             &[
                 ("html", "Write a self-contained HTML report"),
+                ("open", "Open it in the browser"),
                 ("markdown", "Write Markdown, or show it"),
                 ("csv", "Write the figures of every trial"),
                 ("png", "Write the charts of an experiment"),
@@ -286,7 +289,7 @@ const ALL: &[Brief] = &[
         ],
         examples: &[
             "fathom report old.fathom.jsonl",
-            "fathom report old.fathom.jsonl --html old.html",
+            "fathom report old.fathom.jsonl --html old.html --open",
             "fathom report old.fathom.jsonl --fail-if 'p99>2ms'",
         ],
     },

@@ -403,6 +403,10 @@ pub struct Reports {
     /// Write a self-contained HTML report
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Open the HTML report in the browser when it is written: with xdg-open, or with the program in
+    /// $BROWSER
+    #[arg(long)]
+    pub open: bool,
     /// Write the report as Markdown, for issues and wikis
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,

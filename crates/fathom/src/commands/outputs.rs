@@ -92,6 +92,7 @@ impl Outputs {
         let html = written.html.as_deref();
         let trace = html
             .map_or(Ok(()), free)
+            .and_then(|()| written.check_open())
             .and_then(|()| typed.trace.as_deref().map(TraceFile::create).transpose());
         match trace {
             Ok(trace) => {

@@ -29,7 +29,9 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
         // Only here a chart can be chosen.
         svg: None,
         png: None,
+        open: args.open,
     };
+    written.check_open()?;
     let others = [&args.cells, &args.svg, &args.png].into_iter().flatten().map(PathBuf::as_path);
     let files: Vec<&Path> = written.paths().chain(others).collect();
     let writes = !files.is_empty();

@@ -180,7 +180,9 @@ fn results(args: &Resume) -> Result<Results, Error> {
             Error::file(path, problem, "name another place")
         })
     };
-    Ok(Results { written: args.written.each_as(absolute)?, ..Results::default() })
+    let written = args.written.each_as(absolute)?;
+    written.check_open()?;
+    Ok(Results { written, ..Results::default() })
 }
 
 /// The consent and the reports of the file's own command line: reported, and not followed.

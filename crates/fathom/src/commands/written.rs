@@ -7,6 +7,7 @@ use fathom_report::document::Document;
 use fathom_report::page::Level;
 use fathom_report::{csv, html, markdown};
 
+use super::browser;
 use super::images::{Format, images};
 use crate::cli::options::{Reports, Results};
 use crate::error::Error;
@@ -104,7 +105,20 @@ impl Reports {
         let typed = self.each().map(|(kind, path)| {
             format!(" {} {}", kind.option, typed_path(&path.display().to_string()))
         });
-        typed.collect()
+        let open = if self.open { " --open" } else { "" };
+        typed.chain([open.to_owned()]).collect()
+    }
+
+    /// Refuses `--open` if it will not be possible.
+    ///
+    /// # Errors
+    ///
+    /// When no HTML report is written to a file, or nothing here can open one.
+    pub fn check_open(&self) -> Result<(), Error> {
+        match self.open {
+            true => browser::check(self.html.as_deref().filter(|path| !is_stdout(path))),
+            false => Ok(()),
+        }
     }
 
     /// The same, with every path changed; a report without a path is not written.
@@ -124,6 +138,7 @@ impl Reports {
             csv_series: changed(&self.csv_series)?,
             svg: changed(&self.svg)?,
             png: changed(&self.png)?,
+            open: self.open,
         })
     }
 
@@ -141,6 +156,10 @@ impl Reports {
                 .try_for_each(|(path, image)| put(path, kind.label, image)),
         };
         let all: Vec<Result<(), Error>> = self.each().map(write).collect();
-        all.into_iter().collect()
+        let written: Result<(), Error> = all.into_iter().collect();
+        if let (Ok(()), true, Some(html)) = (&written, self.open, &self.html) {
+            browser::open(html);
+        }
+        written
     }
 }

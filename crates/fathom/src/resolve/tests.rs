@@ -829,12 +829,13 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that need the built program, and are tested in `tests/`.
-const END_TO_END: [&str; 21] = [
+const END_TO_END: [&str; 22] = [
     "workload",
     "set",
     "out",
     "results",
     "html",
+    "open",
     "markdown",
     "csv",
     "csv-series",

@@ -144,7 +144,7 @@ struct SustainWords {
 
 /// Options that are only valid on the command line: consent, how it begins, and the destinations of
 /// results.
-const NEVER_IN_A_FILE: [&str; 17] = [
+const NEVER_IN_A_FILE: [&str; 18] = [
     "overwrite",
     "destroy",
     "destroy-in-use",
@@ -153,6 +153,7 @@ const NEVER_IN_A_FILE: [&str; 17] = [
     "out",
     "results",
     "html",
+    "open",
     "markdown",
     "csv",
     "csv-series",
