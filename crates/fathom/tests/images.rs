@@ -65,3 +65,15 @@ fn several_images_have_names_of_their_own_and_stdout_gets_the_first() {
     assert_ne!(code(&output), 0);
     assert_has(&stderr(&output), &["s-iops.svg"]);
 }
+
+#[test]
+fn a_study_is_drawn_on_the_axes_of_its_published_figures() {
+    let place = Place::new();
+    let drives = ["sim:study-access-mix,drive=sas", "sim:study-access-mix,drive=scsi"];
+    let study = [&["study", "access-mix"], &drives[..], &SHORT[..]].concat();
+    let output = place.run(&[&study[..], &["--repeats", "1", "--svg", "a.svg"]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let svg = read(&place.join("a-bandwidth.svg"));
+    let words = ["MB/s", "queue-depth", "sas", "scsi", "read-share 0%, pattern mixed:5%"];
+    assert_has(&svg, &words.map(|word| format!("aria-label=\"{word}\"")).each_ref().map(|s| &**s));
+}

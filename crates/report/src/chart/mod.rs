@@ -5,6 +5,7 @@ mod colors;
 mod contours;
 pub mod grid;
 pub mod jobs;
+mod looks;
 pub mod map;
 pub mod peak;
 pub mod sustain;
@@ -104,6 +105,13 @@ pub struct Series {
 pub enum Paint {
     /// The color of one of several series, from 0.
     Nth(usize),
+    /// One of many shades, from the lightest to the darkest.
+    Shade {
+        /// Which, from 0.
+        nth: usize,
+        /// Of how many.
+        of: usize,
+    },
     /// The most important series.
     Ink,
     /// The background.
@@ -138,6 +146,8 @@ pub enum Form {
     },
     /// A line with a dot for each value.
     Dotted(Shape),
+    /// The same with a broken line.
+    Dashed(Shape),
     /// Dots.
     Dots(Shape),
     /// Bars beside those of other series.
@@ -348,23 +358,37 @@ fn marks(dots: impl Iterator<Item = (Verdict, bool, Dot)>) -> Vec<Series> {
     suspect.into_iter().chain(void).collect()
 }
 
+/// The ends of the scale whose shades can be seen on white and on black.
+const SHADES: (f64, f64) = (0.3, 0.8);
+
 impl Paint {
-    /// Its name among the colors of a page, and its color on white paper.
-    pub fn named(self) -> (String, &'static str) {
-        match self {
-            Self::Nth(nth) => (format!("s{}", nth % SERIES.len()), SERIES[nth % SERIES.len()]),
-            Self::Ink => ("ink".to_owned(), "#1b2430"),
-            Self::Muted => ("muted".to_owned(), "#5d6878"),
-            Self::Suspect => ("suspect".to_owned(), "#8a5a00"),
-            Self::Void => ("void".to_owned(), "#b3261e"),
-            Self::Found => ("top".to_owned(), "#b8327a"),
-            Self::Read => ("read".to_owned(), "#1f6fb4"),
-            Self::Write => ("write".to_owned(), "#c8641b"),
-            Self::Total => ("total".to_owned(), "#4b5768"),
-            Self::Low => ("low".to_owned(), "#59a4dd"),
-            Self::Middle => ("middle".to_owned(), "#2b6cb0"),
-            Self::High => ("high".to_owned(), "#7b3fa0"),
-        }
+    /// Its name among the colors of a page, and its color on white paper. A shade has no name: it
+    /// is the same on black.
+    pub fn named(self) -> (Option<String>, String) {
+        let (name, color) = match self {
+            Self::Nth(nth) => {
+                let nth = nth % SERIES.len();
+                return (Some(format!("s{nth}")), SERIES[nth].to_owned());
+            }
+            Self::Shade { nth, of } => {
+                let share = nth as f64 / of.saturating_sub(1).max(1) as f64;
+                let share = SHADES.1 - (SHADES.1 - SHADES.0) * share;
+                let [red, green, blue] = scale_color(Palette::Viridis, share);
+                return (None, format!("#{red:02x}{green:02x}{blue:02x}"));
+            }
+            Self::Ink => ("ink", "#1b2430"),
+            Self::Muted => ("muted", "#5d6878"),
+            Self::Suspect => ("suspect", "#8a5a00"),
+            Self::Void => ("void", "#b3261e"),
+            Self::Found => ("top", "#b8327a"),
+            Self::Read => ("read", "#1f6fb4"),
+            Self::Write => ("write", "#c8641b"),
+            Self::Total => ("total", "#4b5768"),
+            Self::Low => ("low", "#59a4dd"),
+            Self::Middle => ("middle", "#2b6cb0"),
+            Self::High => ("high", "#7b3fa0"),
+        };
+        (Some(name.to_owned()), color.to_owned())
     }
 }
 

@@ -3,11 +3,12 @@
 
 use fathom_core::stats::Estimate;
 
+use super::looks::{looks, short};
 use super::{
-    Axis, BARS, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Palette, Panel, Plot, Scale,
-    Series, Shape, loops, marks,
+    Axis, BARS, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Palette, Panel, Plot, Scale,
+    Series, loops, marks,
 };
-use crate::document::{Document, Verdict};
+use crate::document::{Command, Document, Verdict};
 use crate::figures::{self, plus_minus};
 use crate::results::{QUANTILES, Results, Spot};
 
@@ -54,8 +55,8 @@ pub fn charts(document: &Document, results: &Results<'_>) -> Vec<Chart> {
     if results.spots.is_empty() {
         return Vec::new();
     }
-    let arrangement = Arrangement::of(results);
-    let figures = figures(results);
+    let arrangement = Arrangement::of(document, results);
+    let figures = figures(document, results);
     let mut charts: Vec<Chart> =
         figures.iter().map(|figure| chart(document, results, &arrangement, figure)).collect();
     let wide = |axis: &usize| results.axes[*axis].labels.len() >= MATRIX;
@@ -71,7 +72,7 @@ pub fn charts(document: &Document, results: &Results<'_>) -> Vec<Chart> {
 /// The mean and the largest response time, each in a matrix of two axes: the figures of a test of
 /// times. None with more axes or fewer.
 pub fn matrices_of_times(document: &Document, results: &Results<'_>) -> Vec<Chart> {
-    let arrangement = Arrangement::of(results);
+    let arrangement = Arrangement::of(document, results);
     let (Some(lines), []) = (arrangement.lines, arrangement.panels.as_slice()) else {
         return Vec::new();
     };
@@ -95,7 +96,9 @@ pub fn matrices_of_times(document: &Document, results: &Results<'_>) -> Vec<Char
 impl Arrangement {
     /// The axis of numbers with the most values is the horizontal one, so that its line can be
     /// followed; if it is short, a longer axis of names. Targets are compared side by side.
-    fn of(results: &Results<'_>) -> Self {
+    /// A study has the horizontal axis of its published figures.
+    fn of(document: &Document, results: &Results<'_>) -> Self {
+        let published = published_axis(document);
         let length = |axis: usize| results.axes[axis].labels.len();
         let all: Vec<usize> = (0..results.axes.len()).filter(|axis| length(*axis) > 1).collect();
         let is_targets = |axis: &usize| results.axes[*axis].name == TARGETS;
@@ -113,6 +116,9 @@ impl Arrangement {
             }
             (numbers, names) => numbers.or(names).or(all.first().copied()).unwrap_or(0),
         };
+        let published =
+            all.iter().copied().find(|axis| published == Some(&results.axes[*axis].name));
+        let x = published.unwrap_or(x);
         let rest: Vec<usize> = all.into_iter().filter(|axis| *axis != x).collect();
         let lines = rest.iter().copied().find(is_targets).or(rest.first().copied());
         let panels = rest.into_iter().filter(|axis| Some(*axis) != lines).collect();
@@ -120,7 +126,24 @@ impl Arrangement {
     }
 }
 
-fn figures(results: &Results<'_>) -> Vec<DrawnFigure> {
+/// The study whose figures were published on an axis of their own, if this is one.
+fn study(document: &Document) -> Option<&str> {
+    let is_study = document.header.command == Command::Study;
+    document.header.experiment.as_ref().filter(|_| is_study).map(|one| one.name.as_str())
+}
+
+/// The horizontal axis of a study's published figures, which have a line for each drive.
+fn published_axis(document: &Document) -> Option<&'static str> {
+    match study(document)? {
+        // "Promise VTrak J300s", AnandTech, 2007: by I/Os in flight, a plot for each mix.
+        "access-mix" => Some("queue-depth"),
+        // Reviews of arrays show how the throughput follows the number of streams.
+        "multi-stream" => Some("workers"),
+        _ => None,
+    }
+}
+
+fn figures(document: &Document, results: &Results<'_>) -> Vec<DrawnFigure> {
     let mut figures = Vec::new();
     // If all blocks are large and alike, readers want to know the bytes.
     if results.blocks_differ() || !results.is_about_bytes() {
@@ -134,16 +157,21 @@ fn figures(results: &Results<'_>) -> Vec<DrawnFigure> {
         });
     }
     if results.is_about_bytes() {
-        let mib = |estimate: Estimate| Estimate {
-            value: figures::mib(estimate.value),
-            half_width: estimate.half_width.map(figures::mib),
+        // Published figures are in MB/s.
+        let (scale, unit) = match published_axis(document) {
+            Some(_) => (1e-6, "MB/s"),
+            None => (figures::mib(1.0), "MiB/s"),
+        };
+        let scaled = move |estimate: Estimate| Estimate {
+            value: estimate.value * scale,
+            half_width: estimate.half_width.map(|half| half * scale),
         };
         figures.push(DrawnFigure {
             name: "bandwidth".to_owned(),
             title: "Bandwidth".to_owned(),
-            axis: "MiB/s".to_owned(),
+            axis: unit.to_owned(),
             log: false,
-            of: Box::new(move |spot| spot.summary.bandwidth.map(mib)),
+            of: Box::new(move |spot| spot.summary.bandwidth.map(scaled)),
             text: figures::significant,
         });
     }
@@ -281,7 +309,10 @@ fn lines(
         Some(axis) => results.axes[axis].labels.clone(),
         None => Vec::from([String::new()]),
     };
-    let series = labels.iter().enumerate().filter_map(|(nth, label)| {
+    let by = arrangement.lines.map(|axis| results.axes[axis].name.as_str());
+    let names = if by == Some(TARGETS) { short(&labels) } else { labels.clone() };
+    let looks = looks(&names, arrangement.lines.is_some_and(|axis| results.is_numeric(axis)));
+    let series = names.iter().enumerate().filter_map(|(nth, label)| {
         let own = spots
             .iter()
             .filter(|spot| arrangement.lines.is_none_or(|axis| spot.steps[axis] == nth));
@@ -290,13 +321,14 @@ fn lines(
             .map(|spot| if numeric { dot(spot) } else { bar(dot(spot), spot) })
             .filter(|dot| dot.y.is_some())
             .collect();
-        let name = match arrangement.lines.map(|axis| results.axes[axis].name.as_str()) {
+        let name = match by {
             Some(TARGETS) => label.clone(),
             Some(axis) => format!("{axis} {label}"),
             None => String::new(),
         };
-        let form = if numeric { Form::Dotted(Shape::nth(nth)) } else { Form::Bars };
-        (!dots.is_empty()).then_some(Series { name, paint: Paint::Nth(nth), form, dots })
+        let (paint, form) = looks[nth];
+        let form = if numeric { form } else { Form::Bars };
+        (!dots.is_empty()).then_some(Series { name, paint, form, dots })
     });
     let mut series: Vec<Series> = series.collect();
     // With bars there are words instead.

@@ -84,7 +84,10 @@ fn hover(lines: &Lines) -> String {
 
 fn series(series: &Series, lines: &Lines) -> Value {
     let of = |value: &dyn Fn(&Dot) -> Value| series.dots.iter().map(value).collect::<Vec<Value>>();
-    let color = format!("@{}", series.paint.named().0);
+    let color = match series.paint.named() {
+        (Some(name), _) => format!("@{name}"),
+        (None, color) => color,
+    };
     let mut trace = json!({
         "x": of(&|dot| json!(dot.x)),
         "y": of(&|dot| json!(dot.y)),
@@ -116,13 +119,17 @@ fn series(series: &Series, lines: &Lines) -> Value {
                 "line": {"color": color, "width": 1.6, "dash": if dashed { "dash" } else { "solid" }},
             }),
         ),
-        Form::Dotted(shape) => set(
-            &mut trace,
-            json!({
-                "type": "scatter", "mode": mode("lines+markers"),
-                "line": {"color": color, "width": 2}, "marker": marker(shape, &color),
-            }),
-        ),
+        Form::Dotted(shape) | Form::Dashed(shape) => {
+            let dash = if series.form == Form::Dashed(shape) { "dash" } else { "solid" };
+            set(
+                &mut trace,
+                json!({
+                    "type": "scatter", "mode": mode("lines+markers"),
+                    "line": {"color": color, "width": 2, "dash": dash},
+                    "marker": marker(shape, &color),
+                }),
+            );
+        }
         Form::Dots(shape) => set(
             &mut trace,
             json!({

@@ -25,7 +25,8 @@
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: color('muted') },
       margin: { l: 56, r: 12, t: 44, b: 44 },
-      legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 },
+      // A legend takes no more than a fifth of its plot; a longer one scrolls.
+      legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0, maxheight: 0.2 },
       hovermode: 'closest',
       modebar: { bgcolor: 'rgba(0,0,0,0)', color: color('line'), activecolor: color('muted') },
       hoverlabel: { bgcolor: color('panel'), bordercolor: color('line'), font: { color: color('ink') } },

@@ -16,6 +16,12 @@ use crate::page::{Illustration, Subject};
 const ALONE: (f32, f32) = (912.0, 460.0);
 const ONE_OF_SEVERAL: (f32, f32) = (560.0, 380.0);
 
+/// The share of a plot's height that its legend may take at most, as a divisor.
+const LEGEND: f32 = 5.0;
+
+/// The height of a row of a legend.
+const LEGEND_ROW: f32 = TEXT + 9.0;
+
 /// An illustration as a picture.
 pub fn picture(illustration: &Illustration, font: &Font) -> Picture {
     let mut sheet = Sheet { font, shapes: Vec::new() };
@@ -60,7 +66,7 @@ fn chart(sheet: &mut Sheet<'_>, chart: &Chart, top: f32, room: f32) -> (f32, Str
         y += HEADING + 4.0;
         sheet.text((EDGE, y), HEADING, INK, Anchor::Start, &line);
     }
-    y = legend(sheet, chart, y + 4.0, room);
+    y = legend(sheet, chart, y + 4.0, (room, height / LEGEND));
     for (nth, panel) in chart.panels.iter().enumerate() {
         let (row, column) = (nth / columns, nth % columns);
         let heading = if chart.panels.len() > 1 { HEADING + 10.0 } else { 0.0 };
@@ -92,9 +98,46 @@ fn panel_height(panel: &Panel, usual: f32) -> f32 {
     }
 }
 
-/// The legend, row by row; returns where the plots begin.
-fn legend(sheet: &mut Sheet<'_>, chart: &Chart, top: f32, room: f32) -> f32 {
-    let mut entries: Vec<(String, Option<Series>, Option<Cover>)> = Vec::new();
+/// What a legend explains.
+type LegendEntry = (String, Option<Series>, Option<Cover>);
+
+/// The legend, row by row, in a room of this width and height; returns where the plots begin.
+fn legend(sheet: &mut Sheet<'_>, chart: &Chart, top: f32, (width, height): (f32, f32)) -> f32 {
+    let entries = legend_entries(chart);
+    if entries.is_empty() {
+        return top + 8.0;
+    }
+    let mut rows: Vec<Vec<(f32, LegendEntry)>> = Vec::from([Vec::new()]);
+    let mut x = EDGE;
+    for (name, series, cover) in entries {
+        let name = sheet.fitted(&name, TEXT, width - 52.0);
+        let wide = 34.0 + sheet.font.width(&name, TEXT) + 18.0;
+        if x > EDGE && x + wide > EDGE + width {
+            x = EDGE;
+            rows.push(Vec::new());
+        }
+        rows.last_mut().expect("there is always a row").push((x, (name, series, cover)));
+        x += wide;
+    }
+    let most = ((height / LEGEND_ROW) as usize).max(1);
+    let left_out: usize = rows.iter().skip(most).map(Vec::len).sum();
+    rows.truncate(most);
+    let mut y = top + 14.0;
+    for row in &rows {
+        row.iter().for_each(|(x, entry)| one_of_legend(sheet, entry, (*x, y)));
+        y += LEGEND_ROW;
+    }
+    if left_out > 0 {
+        let text = format!("and {left_out} more, whose names are in the table");
+        sheet.text((EDGE, y), TEXT, MUTED, Anchor::Start, &text);
+        y += LEGEND_ROW;
+    }
+    y - 4.0
+}
+
+/// What the plots show, each name once.
+fn legend_entries(chart: &Chart) -> Vec<LegendEntry> {
+    let mut entries: Vec<LegendEntry> = Vec::new();
     for panel in &chart.panels {
         match &panel.plot {
             Plot::Lines(plot) => {
@@ -107,57 +150,45 @@ fn legend(sheet: &mut Sheet<'_>, chart: &Chart, top: f32, room: f32) -> f32 {
             Plot::Heat(plot) => covers(plot, &mut entries),
         }
     }
-    if entries.is_empty() {
-        return top + 8.0;
-    }
-    let (mut x, mut y) = (EDGE, top + 14.0);
-    for (name, series, cover) in entries {
-        let width = 34.0 + sheet.font.width(&name, TEXT) + 18.0;
-        if x > EDGE && x + width > EDGE + room {
-            x = EDGE;
-            y += TEXT + 9.0;
-        }
-        let middle = y - 4.5;
-        if let Some(series) = &series {
-            let color = rgb(series.paint);
-            let ends = [(x, middle), (x + 28.0, middle)];
-            match series.form {
-                Form::Line { dashed } => sheet.line(&ends, color, 1.8, dashed.then_some(5.0)),
-                Form::Dotted(mark) => {
-                    sheet.line(&ends, color, 2.0, None);
-                    sheet.mark(mark, (x + 14.0, middle), color);
-                }
-                Form::Dots(mark) => sheet.mark(mark, (x + 14.0, middle), color),
-                Form::Bars => sheet.area(
-                    Frame {
-                        left: x + 8.0,
-                        top: middle - 5.0,
-                        right: x + 20.0,
-                        bottom: middle + 5.0,
-                    },
-                    color,
-                ),
-            }
-        }
-        let sample =
-            Frame { left: x + 4.0, top: middle - 7.0, right: x + 24.0, bottom: middle + 7.0 };
-        match cover {
-            Some(Cover::Dot) => sheet.lined(Shape::Circle, (x + 14.0, middle)),
-            Some(Cover::Triangle) => sheet.lined(Shape::Triangle, (x + 14.0, middle)),
-            Some(Cover::Hatched) => {
-                sheet.area(sample, GRAY);
-                sheet.hatch(sample);
-            }
-            Some(Cover::Gray) => sheet.area(sample, GRAY),
-            Some(Cover::Plain) | None => {}
-        }
-        sheet.text((x + 34.0, y), TEXT, INK, Anchor::Start, &name);
-        x += width;
-    }
-    y + 18.0
+    entries
 }
 
-fn covers(heat: &Heat, entries: &mut Vec<(String, Option<Series>, Option<Cover>)>) {
+/// A sample of a line or of a cell, and its name.
+fn one_of_legend(sheet: &mut Sheet<'_>, (name, series, cover): &LegendEntry, (x, y): Pixel) {
+    let middle = y - 4.5;
+    if let Some(series) = series {
+        let color = rgb(series.paint);
+        let ends = [(x, middle), (x + 28.0, middle)];
+        match series.form {
+            Form::Line { dashed } => sheet.line(&ends, color, 1.8, dashed.then_some(5.0)),
+            Form::Dotted(mark) | Form::Dashed(mark) => {
+                let dashed = series.form == Form::Dashed(mark);
+                sheet.line(&ends, color, 2.0, dashed.then_some(5.0));
+                sheet.mark(mark, (x + 14.0, middle), color);
+            }
+            Form::Dots(mark) => sheet.mark(mark, (x + 14.0, middle), color),
+            Form::Bars => {
+                let (left, right) = (x + 8.0, x + 20.0);
+                let (top, bottom) = (middle - 5.0, middle + 5.0);
+                sheet.area(Frame { left, top, right, bottom }, color);
+            }
+        }
+    }
+    let sample = Frame { left: x + 4.0, top: middle - 7.0, right: x + 24.0, bottom: middle + 7.0 };
+    match cover {
+        Some(Cover::Dot) => sheet.lined(Shape::Circle, (x + 14.0, middle)),
+        Some(Cover::Triangle) => sheet.lined(Shape::Triangle, (x + 14.0, middle)),
+        Some(Cover::Hatched) => {
+            sheet.area(sample, GRAY);
+            sheet.hatch(sample);
+        }
+        Some(Cover::Gray) => sheet.area(sample, GRAY),
+        Some(Cover::Plain) | None => {}
+    }
+    sheet.text((x + 34.0, y), TEXT, INK, Anchor::Start, name);
+}
+
+fn covers(heat: &Heat, entries: &mut Vec<LegendEntry>) {
     let names = [
         (Cover::Dot, "measured"),
         (Cover::Triangle, "measured, not precise"),
@@ -327,8 +358,8 @@ fn error_bar(sheet: &mut Sheet<'_>, area: &PlotArea, dot: &Dot, x: f32, color: R
 
 fn series_of(sheet: &mut Sheet<'_>, series: &Series, area: &PlotArea) {
     let color = rgb(series.paint);
-    if let Form::Line { .. } | Form::Dotted(_) = series.form {
-        let dashed = series.form == Form::Line { dashed: true };
+    if let Form::Line { .. } | Form::Dotted(_) | Form::Dashed(_) = series.form {
+        let dashed = matches!(series.form, Form::Line { dashed: true } | Form::Dashed(_));
         let width = if let Form::Line { .. } = series.form { 1.8 } else { 2.2 };
         for piece in series.dots.split(|dot| dot.y.is_none()) {
             let points: Vec<Pixel> = piece.iter().filter_map(|dot| area.at(dot)).collect();
@@ -340,7 +371,7 @@ fn series_of(sheet: &mut Sheet<'_>, series: &Series, area: &PlotArea) {
     for dot in &series.dots {
         let Some(at) = area.at(dot) else { continue };
         error_bar(sheet, area, dot, at.0, color);
-        if let Form::Dotted(mark) | Form::Dots(mark) = series.form {
+        if let Form::Dotted(mark) | Form::Dashed(mark) | Form::Dots(mark) = series.form {
             sheet.mark(mark, at, color);
         }
         if !dot.label.is_empty() {

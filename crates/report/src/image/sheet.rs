@@ -49,7 +49,7 @@ pub struct Frame {
 
 /// A color on white paper.
 pub fn rgb(paint: Paint) -> Rgb {
-    let hex = paint.named().1;
+    let (_, hex) = paint.named();
     let part = |from: usize| u8::from_str_radix(&hex[from..from + 2], 16).unwrap_or(0);
     [part(1), part(3), part(5)]
 }

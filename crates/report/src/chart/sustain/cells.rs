@@ -4,6 +4,7 @@
 use fathom_core::Quantile;
 
 use super::{ROUND, Watched, about_trial, ends, panel, ticks, window};
+use crate::chart::looks::looks;
 use crate::chart::{
     Axis, BARS, Chart, Dot, Form, Lines, Paint, Scale, Series, Shape, loops, sweep,
 };
@@ -138,8 +139,15 @@ fn convergence(document: &Document, found: &SustainFound, trials: &[&Trial]) -> 
         _ => " The points that only write; the others are in the table.".to_owned(),
     };
     let quantile = found.watched.split_whitespace().next().and_then(quantile_of);
-    let line = |(nth, (place, trials)): (usize, &(&[Coordinate], Vec<&Trial>))| {
-        let name = place.iter().map(|one| format!("{} {}", one.axis, one.label));
+    let names: Vec<String> = cells
+        .iter()
+        .map(|(place, _)| {
+            let name = place.iter().map(|one| format!("{} {}", one.axis, one.label));
+            name.collect::<Vec<_>>().join(", ")
+        })
+        .collect();
+    let looks = looks(&names, false);
+    let line = |(nth, (_, trials)): (usize, &(&[Coordinate], Vec<&Trial>))| {
         let dots = trials.iter().map(|trial| Dot {
             x: f64::from(number(trial)),
             y: value(trial, watched, quantile),
@@ -147,12 +155,8 @@ fn convergence(document: &Document, found: &SustainFound, trials: &[&Trial]) -> 
             label: String::new(),
             about: about_trial(trial),
         });
-        Series {
-            name: name.collect::<Vec<_>>().join(", "),
-            paint: Paint::Nth(nth),
-            form: Form::Dotted(Shape::nth(nth)),
-            dots: dots.collect(),
-        }
+        let (paint, form) = looks[nth];
+        Series { name: names[nth].clone(), paint, form, dots: dots.collect() }
     };
     let series: Vec<Series> = cells.iter().enumerate().map(line).collect();
     let what = match watched {

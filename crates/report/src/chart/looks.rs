@@ -1,0 +1,126 @@
+//! The looks of series: few have a color each; many have a color for each family, or a shade for
+//! each size. And names that are short enough for a legend.
+
+use super::{Form, Paint, SERIES, Shape};
+
+/// A name ends with a size after one of these.
+const SEPARATORS: [char; 6] = [' ', ',', ':', '=', '/', '-'];
+
+/// The color and the form of each series, in their order. `rising` says that their names are rising
+/// numbers.
+pub fn looks(names: &[String], rising: bool) -> Vec<(Paint, Form)> {
+    let many = names.len() > SERIES.len();
+    if !many {
+        return (0..names.len())
+            .map(|nth| (Paint::Nth(nth), Form::Dotted(Shape::nth(nth))))
+            .collect();
+    }
+    if rising {
+        let shade = |nth: usize| Paint::Shade { nth, of: names.len() };
+        return (0..names.len()).map(|nth| (shade(nth), Form::Dotted(Shape::nth(nth)))).collect();
+    }
+    let mut families: Vec<&str> = Vec::new();
+    let mut places = Vec::new();
+    for name in names {
+        let family = family(name);
+        let nth = families.iter().position(|one| *one == family).unwrap_or_else(|| {
+            families.push(family);
+            families.len() - 1
+        });
+        let before = places.iter().filter(|(other, _)| *other == nth).count();
+        places.push((nth, before));
+    }
+    // Without families, the colors repeat with other lines.
+    let tells = 1 < families.len() && families.len() <= SERIES.len();
+    let places = match tells {
+        true => places,
+        false => (0..names.len()).map(|nth| (nth % SERIES.len(), nth / SERIES.len())).collect(),
+    };
+    let look = |(color, member): (usize, usize)| {
+        let shape = Shape::nth(member);
+        let form = if member % 2 == 0 { Form::Dotted(shape) } else { Form::Dashed(shape) };
+        (Paint::Nth(color), form)
+    };
+    places.into_iter().map(look).collect()
+}
+
+/// A name without the size at its end: "random 4k" is of the family "random".
+fn family(name: &str) -> &str {
+    match name.rsplit_once(SEPARATORS) {
+        Some((family, size)) if size.contains(|one: char| one.is_ascii_digit()) => family,
+        _ => name,
+    }
+}
+
+/// Names without the beginning that all of them share: the names of targets are long and alike.
+pub fn short(names: &[String]) -> Vec<String> {
+    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return names.to_vec();
+    };
+    let shared = |prefix: &str| others.iter().all(|name| name.starts_with(prefix));
+    let ends = first.match_indices(SEPARATORS).map(|(at, text)| at + text.len());
+    let from = ends.take_while(|end| shared(&first[..*end])).last().unwrap_or(0);
+    // A name that is only the beginning would be empty.
+    match names.iter().all(|name| from < name.len()) {
+        true => names.iter().map(|name| name[from..].to_owned()).collect(),
+        false => names.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn few_series_have_a_color_each_and_no_two_of_many_look_alike() {
+        let counted = |count: usize, word: &str| -> Vec<String> {
+            (0..count).map(|nth| format!("{word}{nth}")).collect()
+        };
+        let few = looks(&counted(8, "d"), false);
+        assert!(few.iter().enumerate().all(|(nth, look)| look.0 == Paint::Nth(nth)));
+        for (many, rising) in [(counted(16, "d"), false), (counted(12, ""), true)] {
+            let looks = looks(&many, rising);
+            for (nth, look) in looks.iter().enumerate() {
+                assert!(!looks[..nth].contains(look), "{nth} of {many:?}: {look:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_family_has_one_color() {
+        let many = names(&[
+            "random 4k",
+            "random 8k",
+            "random 16k",
+            "random 64k",
+            "sequential 4k",
+            "sequential 8k",
+            "sequential 16k",
+            "sequential 64k",
+            "zipf",
+        ]);
+        let looks = looks(&many, false);
+        let color = |nth: usize| looks[nth].0;
+        assert!((0..4).all(|nth| color(nth) == Paint::Nth(0)), "{looks:?}");
+        assert!((4..8).all(|nth| color(nth) == Paint::Nth(1)), "{looks:?}");
+        assert_eq!(color(8), Paint::Nth(2));
+        assert_eq!(looks[0].1, Form::Dotted(Shape::Circle));
+        assert_eq!(looks[1].1, Form::Dashed(Shape::Square));
+    }
+
+    #[test]
+    fn names_lose_the_beginning_that_they_share() {
+        let drives = names(&["sim:study-access-mix,drive=sas", "sim:study-access-mix,drive=sata2"]);
+        assert_eq!(short(&drives), ["sas", "sata2"]);
+        let arrays = names(&["sim:array,disks=1", "sim:array,level=raid5,disks=4"]);
+        assert_eq!(short(&arrays), ["disks=1", "level=raid5,disks=4"]);
+        assert_eq!(short(&names(&["/dev/sda", "/dev/nvme0n1"])), ["sda", "nvme0n1"]);
+        assert_eq!(short(&names(&["sda", "sdb"])), ["sda", "sdb"]);
+        assert_eq!(short(&names(&["a:", "a:b"])), ["a:", "a:b"]);
+        assert_eq!(short(&names(&["/dev/sda"])), ["/dev/sda"]);
+    }
+}
