@@ -60,6 +60,31 @@ fn the_figures_that_matter_stand_large_below_the_answer() {
     assert!(names("sweep").iter().any(|name| name.starts_with("highest IOPS: queue-depth")));
 }
 
+/// `./test pages` looks at pages in a browser; this holds for all of them without one.
+#[test]
+fn a_screen_reader_finds_the_content_and_a_text_for_each_chart() {
+    for (name, page) in pages() {
+        assert_eq!(page.matches("<main>").count(), 1, "{name}");
+        assert!(
+            !page.contains("<th></th>") && !page.contains("<th class=\"words\"></th>"),
+            "{name}"
+        );
+        let scrolling = page.matches("class=\"scroll").count();
+        assert_eq!(page.matches("tabindex=\"0\" role=\"group\"").count(), scrolling, "{name}");
+        let start = page.find("id=\"figures\">").unwrap() + "id=\"figures\">".len();
+        let json = page[start..].split("</script>").next().unwrap();
+        let figures: serde_json::Value = serde_json::from_str(json).unwrap();
+        for figure in figures.as_array().unwrap() {
+            let id = figure["id"].as_str().unwrap();
+            let place = page.split(&format!("<div id=\"{id}\"")).nth(1);
+            let place = place.unwrap_or_else(|| panic!("{name}: {id}")).split('>').next().unwrap();
+            assert!(place.contains("role=\"img\""), "{name}: {id}");
+            let text = place.split("aria-label=\"").nth(1).unwrap().split('"').next().unwrap();
+            assert!(20 < text.len() && text.ends_with('.'), "{name}: {id}: {text}");
+        }
+    }
+}
+
 /// The reader asks with buttons and an input, which a keyboard reaches; the answers are in the file.
 #[test]
 fn a_map_answers_what_can_be_had_within_a_limit() {

@@ -15,6 +15,7 @@ pub mod trial;
 pub use colors::{Palette, SERIES, scale_color, scale_stops};
 
 use crate::document::{Document, Found, Role, Verdict};
+use crate::figures;
 use crate::results::Results;
 
 /// A chart: one plot, or several that belong together.
@@ -290,6 +291,45 @@ impl Chart {
             }
         }
         words
+    }
+}
+
+impl Panel {
+    /// The plot for a reader who does not see it: its axes, and the range of each series.
+    pub fn in_words(&self) -> String {
+        match &self.plot {
+            Plot::Lines(lines) => lines.in_words(),
+            Plot::Heat(heat) => {
+                let axes = format!("{} by {} and {}", heat.title, heat.x_title, heat.y_title);
+                match heat.range() {
+                    Some((low, high)) => {
+                        format!("{axes}; {} to {}.", (heat.write)(low), (heat.write)(high))
+                    }
+                    None => format!("{axes}; not known."),
+                }
+            }
+        }
+    }
+}
+
+impl Lines {
+    fn in_words(&self) -> String {
+        let range = |series: &Series| {
+            let values = series.dots.iter().filter_map(|dot| dot.y);
+            let ends = values.map(|value| (value, value));
+            let (low, high) = ends.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)))?;
+            let name = match series.name.as_str() {
+                "" => String::new(),
+                name => format!("{name} "),
+            };
+            let [low, high] = [low, high].map(figures::significant);
+            Some(match low == high {
+                true => format!("{name}{low}"),
+                false => format!("{name}{low} to {high}"),
+            })
+        };
+        let ranges: Vec<String> = self.series.iter().filter_map(range).collect();
+        format!("{} by {}; {}.", self.y.title, self.x.title, ranges.join(", "))
     }
 }
 

@@ -49,7 +49,8 @@ fn group(group: &StepGroup<'_>) -> [Value; 2] {
 
 fn figure(id: String, steps: usize, data: &[Value], x: Value) -> Value {
     json!({"id": id, "data": data, "layout": {
-        "height": 84 + 46 * steps,
+        // So high that a fifth of it is a legend of two rows.
+        "height": 156 + 46 * steps,
         "yaxis": {"autorange": "reversed", "ticklabelstandoff": 6},
         "xaxis": x, "bargap": 0.35, "margin": {"l": 56, "r": 12, "t": 36, "b": 44},
     }})

@@ -1,7 +1,7 @@
 //! A page in plain HTML: everything except what the scripts draw.
 
 use super::{escape, plotly, put};
-use crate::chart::{self, Chart, Plot};
+use crate::chart::{self, Chart, Panel, Plot};
 use crate::document::{Severity, Verdict};
 use crate::page::{
     Block, Drawing, Entry, Fact, Outcome, Page, Remark, Section, Sentence, Table, TableRow, Tone,
@@ -25,11 +25,11 @@ pub fn body(page: &Page) -> String {
     }
     page.figures.iter().for_each(|one| tiles(&mut out, one));
     blocks(&mut out, &page.about, 1);
-    out.push_str("</header>\n");
+    out.push_str("</header>\n<main>\n");
     page.outcome.iter().for_each(|one| outcome(&mut out, one));
     blocks(&mut out, &page.blocks, 1);
     out.push_str(
-        "<footer>This file is complete: it loads nothing. The charts are drawn by plotly.js (MIT \
+        "</main>\n<footer>This file is complete: it loads nothing. The charts are drawn by plotly.js (MIT \
          licence, inside).</footer>\n",
     );
     out
@@ -173,9 +173,21 @@ fn table(out: &mut String, table: &Table) {
     }
     // This many columns would push the last one out of the page.
     let many = if MANY <= table.heads.len() { " many" } else { "" };
-    put!(out, "<div class=\"scroll figures{many}\"><table>\n<thead><tr>");
+    // A table that is wider than a phone scrolls, also with the keyboard.
+    let name = match table.caption.as_str() {
+        "" => "table".to_owned(),
+        caption => format!("table: {}", escape(caption)),
+    };
+    put!(
+        out,
+        "<div class=\"scroll figures{many}\" tabindex=\"0\" role=\"group\" \
+         aria-label=\"{name}\"><table>\n<thead><tr>"
+    );
     for head in &table.heads {
-        put!(out, "<th{}>{}</th>", words_class(head.words), escape(&head.name));
+        match head.name.as_str() {
+            "" => put!(out, "<td{}></td>", words_class(head.words)),
+            name => put!(out, "<th scope=\"col\"{}>{}</th>", words_class(head.words), escape(name)),
+        }
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in &table.rows {
@@ -284,38 +296,58 @@ fn charts(out: &mut String, drawings: &[Drawing]) {
         match drawing {
             Drawing::Chart(one) => chart(out, one, wide),
             Drawing::Named { id, title, .. } => {
-                let title = match title.as_str() {
-                    "" => String::new(),
-                    title => format!("<h3>{}</h3>", escape(title)),
-                };
-                put!(out, "<div class=\"chart{wide}\">{title}<div id=\"{id}\"></div></div>\n");
+                let words = format!("{title}. The table of this section has its figures.");
+                put!(
+                    out,
+                    "<figure class=\"chart{wide}\"><figcaption><h3>{}</h3></figcaption>{}</figure>\n",
+                    escape(title),
+                    place(id, "", &words)
+                );
             }
         }
     }
     out.push_str("</div>\n");
 }
 
+/// The element that a plot is drawn into: for a screen reader a picture with a text.
+fn place(id: &str, class: &str, words: &str) -> String {
+    format!(
+        "<div id=\"{id}\" class=\"{class}\" role=\"img\" aria-label=\"{}\"></div>",
+        escape(words)
+    )
+}
+
 fn chart(out: &mut String, chart: &Chart, wide: &str) {
     let ids = plotly::ids(chart);
     let tall = if is_tall(chart) { "tall" } else { "drawn" };
-    put!(out, "<div class=\"chart{wide}\"><h3>{}</h3>", escape(&chart.title));
-    put!(out, "<p class=\"muted small\">{}</p>", escape(&chart.words(chart::mark_name)));
-    if let ([id], true) = (ids.as_slice(), chart.one_at_a_time && chart.panels.len() > 1) {
-        choice(out, chart, id);
-    }
-    if let [id] = ids.as_slice() {
-        put!(out, "<div id=\"{id}\" class=\"{tall}\"></div>");
-    }
-    out.push_str("</div>\n");
-    if ids.len() > 1 {
+    let caption = format!(
+        "<h3>{}</h3><p class=\"muted small\">{}</p>",
+        escape(&chart.title),
+        escape(&chart.words(chart::mark_name))
+    );
+    let words = |panel: &Panel| {
+        let title = [chart.title.as_str(), panel.title.as_str()];
+        let title: Vec<&str> = title.into_iter().filter(|text| !text.is_empty()).collect();
+        format!("{}: {}", title.join(", "), panel.in_words())
+    };
+    let [id] = ids.as_slice() else {
+        put!(out, "<div class=\"chart{wide}\">{caption}</div>\n");
         for (id, panel) in ids.iter().zip(&chart.panels) {
             put!(
                 out,
-                "<div class=\"chart\"><h3>{}</h3><div id=\"{id}\" class=\"{tall}\"></div></div>\n",
-                escape(&panel.title)
+                "<figure class=\"chart\"><figcaption><h4>{}</h4></figcaption>{}</figure>\n",
+                escape(&panel.title),
+                place(id, tall, &words(panel))
             );
         }
+        return;
+    };
+    put!(out, "<figure class=\"chart{wide}\"><figcaption>{caption}</figcaption>");
+    if chart.one_at_a_time && chart.panels.len() > 1 {
+        choice(out, chart, id);
     }
+    let first = chart.panels.get(chart.first()).map(words).unwrap_or_default();
+    put!(out, "{}</figure>\n", place(id, tall, &first));
 }
 
 /// The buttons that show one of the plots, and the limit that readers can set.

@@ -223,9 +223,8 @@ fn axis(axis: &Axis, values: impl Iterator<Item = f64>) -> Value {
 }
 
 fn layout(lines: &Lines) -> Value {
-    // Above the legend there is room for the buttons.
     let named = lines.series.iter().any(|series| !series.name.is_empty());
-    let top = if named { 74 } else { 36 };
+    let top = if named { 44 } else { 16 };
     let dots = || lines.series.iter().flat_map(|series| &series.dots);
     let x = axis(&lines.x, dots().map(|dot| dot.x));
     let ends = |dot: &Dot| dot.y.map(|y| [y, y + dot.half.unwrap_or(0.0)]);
@@ -372,6 +371,6 @@ fn heat_layout(heat: &Heat) -> Value {
     };
     json!({
         "xaxis": steps(&heat.x_title, &heat.x, 11), "yaxis": steps(&heat.y_title, &heat.y, 21),
-        "margin": {"l": 64, "r": 12, "t": 64, "b": 48}, "annotations": contour_labels(heat),
+        "margin": {"l": 64, "r": 12, "t": 40, "b": 48}, "annotations": contour_labels(heat),
     })
 }

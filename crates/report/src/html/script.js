@@ -16,19 +16,30 @@
     }));
   };
 
+  const narrow = matchMedia('(max-width: 46rem)');
   const layout = (figure) => {
-    const axis = (own) => ({
-      gridcolor: color('line'), zerolinecolor: color('line'), linecolor: color('line'),
-      automargin: true, ...own,
-    });
+    const axis = (own) => {
+      const result = {
+        gridcolor: color('line'), zerolinecolor: color('line'), linecolor: color('line'),
+        automargin: true, ...own,
+      };
+      // A long title would leave the picture; the caption says it too.
+      if (narrow.matches && result.title) {
+        result.title = { ...result.title, text: result.title.text.replace(' (logarithmic)', '') };
+      }
+      return result;
+    };
     const result = {
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: color('muted') },
       margin: { l: 56, r: 12, t: 44, b: 44 },
       // A legend takes no more than a fifth of its plot; a longer one scrolls.
-      legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0, maxheight: 0.2 },
+      legend: {
+        orientation: 'h', xref: 'container', x: 0, xanchor: 'left', yref: 'container', y: 1, yanchor: 'top', maxheight: 0.2,
+      },
       hovermode: 'closest',
-      modebar: { bgcolor: 'rgba(0,0,0,0)', color: color('line'), activecolor: color('muted') },
+      // A finger scrolls the page and does not zoom.
+      dragmode: matchMedia('(pointer: coarse)').matches ? false : 'zoom',
       hoverlabel: { bgcolor: color('panel'), bordercolor: color('line'), font: { color: color('ink') } },
       ...painted(figure.layout),
     };
@@ -39,9 +50,8 @@
   };
 
   const config = {
-    displayModeBar: 'hover', displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: '',
-    modeBarButtonsToRemove: ['lasso2d', 'select2d', 'autoScale2d'],
-    toImageButtonOptions: { format: 'svg' },
+    // Its buttons are none for a keyboard, and lie over the legend. A double click ends a zoom.
+    displayModeBar: false, displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: '',
   };
   // A figure with several plots shows the one that the reader chose, and pales what is above the
   // reader's limit.
@@ -106,6 +116,7 @@
     listen();
     root.classList.add('ready');
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
+    narrow.addEventListener('change', draw);
     addEventListener('beforeprint', () => { root.classList.add('paper'); draw(); });
     addEventListener('afterprint', () => { root.classList.remove('paper'); draw(); });
   } catch (error) {

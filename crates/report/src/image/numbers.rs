@@ -7,7 +7,7 @@ use crate::document::Verdict;
 use crate::page::{Entry, Table, TableRow};
 
 /// The colors of the verdicts.
-pub const GOOD: Rgb = [26, 127, 75];
+pub const GOOD: Rgb = [21, 107, 61];
 pub const DOUBTFUL: Rgb = [138, 90, 0];
 pub const BAD: Rgb = [179, 38, 30];
 
