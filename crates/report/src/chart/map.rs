@@ -1,6 +1,7 @@
 //! The chart of a latency map: a surface for each quantile.
 
 use fathom_core::Quantile;
+use fathom_core::figures::number;
 
 use super::contours::contours;
 use super::{Chart, Cover, Heat, HeatCell, Limit, Palette, Panel, Plot};
@@ -96,7 +97,11 @@ pub fn surface(found: &MapFound, nth: usize, quantile: Quantile) -> Heat {
             about: about(found, cell),
         }
     });
-    let mib = |bytes: &f64| figures::axis_rate(figures::mib(*bytes));
+    // A letter for thousands does not go with MiB.
+    let mib = |bytes: &f64| match figures::mib(*bytes) {
+        large if 1000.0 <= large => number(large),
+        small => figures::axis_rate(small),
+    };
     let mut heat = Heat {
         x_title: "writes, MiB/s".to_owned(),
         x: found.write_bandwidths.iter().map(mib).collect(),
