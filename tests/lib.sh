@@ -1,7 +1,7 @@
 # lib.sh: functions that the sections share. A section is a bash script that sources this file, makes devices
 # below $FATHOM_BED, and calls `check "a sentence" command…` for everything that must hold.
 set -euo pipefail
-: "${FATHOM_BED:?run this through ./test}" "${FATHOM_RESULTS:?}" "${FATHOM_BIN:?}" "${FATHOM_ROOT:?}"
+: "${FATHOM_BED:?run this through ./test}" "${FATHOM_TEST_RESULTS:?}" "${FATHOM_BIN:?}" "${FATHOM_ROOT:?}"
 cd "$FATHOM_BED"
 source "$FATHOM_ROOT/tests/cleanup.sh"
 # The beginning of the names of the section's cgroups.
@@ -11,9 +11,9 @@ faults_bin=${FATHOM_FAULTS_BIN:-}
 # The output of the last command. The sections use it.
 out=$FATHOM_BED/out.txt
 
-pass() { echo "ok $1" | tee -a "$FATHOM_RESULTS"; }
-fail() { echo "failed $1: $2" | tee -a "$FATHOM_RESULTS"; }
-skip() { echo "skipped $1: $2" | tee -a "$FATHOM_RESULTS"; }
+pass() { echo "ok $1" | tee -a "$FATHOM_TEST_RESULTS"; }
+fail() { echo "failed $1: $2" | tee -a "$FATHOM_TEST_RESULTS"; }
+skip() { echo "skipped $1: $2" | tee -a "$FATHOM_TEST_RESULTS"; }
 
 # Checks that the command succeeds. Its status decides, and its output is in the log.
 check() { # SENTENCE COMMAND...
