@@ -74,6 +74,17 @@ fn lower_bound(index: usize) -> u64 {
     (SUB + (index as u64 & (SUB - 1))) << (octave - 1)
 }
 
+/// The number of the bucket that holds a value: the value itself below 256, and from there on 128
+/// buckets for each power of two.
+pub fn bucket_of(value: u64) -> u64 {
+    index_of(value) as u64
+}
+
+/// The smallest value that a bucket of this number holds; none if there is no such bucket.
+pub fn bucket_start(number: u64) -> Option<u64> {
+    (number < BUCKETS as u64).then(|| lower_bound(number as usize))
+}
+
 fn middle(index: usize) -> u64 {
     let octave = index >> SUB_BITS;
     let width = if octave <= 1 { 1 } else { 1u64 << (octave - 1) };
@@ -282,6 +293,17 @@ mod tests {
             last = lower;
         }
         assert_eq!(index_of(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn a_bucket_has_a_number_and_the_number_its_start() {
+        for (value, number, start) in
+            [(0, 0, 0), (255, 255, 255), (256, 256, 256), (257, 256, 256), (258, 257, 258)]
+        {
+            assert_eq!((bucket_of(value), bucket_start(number)), (number, Some(start)));
+        }
+        assert_eq!(bucket_start(bucket_of(u64::MAX)), Some(255 << 56));
+        assert_eq!(bucket_start(bucket_of(u64::MAX) + 1), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod record;
 mod series;
 mod sparse;
 
-pub use histogram::Histogram;
+pub use histogram::{Histogram, bucket_of, bucket_start};
 pub use record::{
     Buckets, Cell, CpuWait, Direction, ErrorKind, Errors, Flow, IoError, LastStart, Ledger, Record,
     Spread, StartDelay, Tally, Upkeep, Waits, Whole, WorkerRecord,

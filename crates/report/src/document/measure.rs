@@ -6,20 +6,7 @@ use fathom_core::{Bytes, Span, count, facts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The distribution of a time. A bucket reaches from its lower bound to at most 1/128 above it;
-/// below 256 ns each value has its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Distribution {
-    /// The smallest value; none if there is no value.
-    pub min_ns: Option<u64>,
-    /// The largest value; none if there is no value.
-    pub max_ns: Option<u64>,
-    /// The sum of all values, exact.
-    pub sum_ns: u128,
-    /// The lower bound of each bucket that holds something, in nanoseconds, and how many values
-    /// it holds; in rising order.
-    pub buckets: Vec<(u64, u64)>,
-}
+use super::distribution::{self, Distribution};
 
 /// I/Os of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -307,6 +294,8 @@ pub struct IntervalFlow {
     /// Bytes that completed.
     pub bytes: u64,
     /// Completed minus intended start; in a closed loop, completed minus submitted.
+    #[serde(serialize_with = "distribution::packed", deserialize_with = "distribution::unpacked")]
+    #[schemars(with = "distribution::PackedDistribution")]
     pub response_time: Distribution,
 }
 
@@ -471,37 +460,6 @@ impl Device {
             merged(self.merged_writes),
             count(self.flushes)
         )
-    }
-}
-
-impl Distribution {
-    /// How many values there are.
-    pub fn count(&self) -> u64 {
-        self.buckets.iter().map(|&(_, n)| n).sum()
-    }
-
-    /// As the core has it.
-    pub fn to_sparse(&self) -> SparseHistogram {
-        let range = (self.min_ns.unwrap_or(0), self.max_ns.unwrap_or(0));
-        SparseHistogram::new(self.buckets.iter().copied(), range, self.sum_ns)
-    }
-}
-
-impl From<&SparseHistogram> for Distribution {
-    fn from(sparse: &SparseHistogram) -> Self {
-        let any = !sparse.is_empty();
-        Self {
-            min_ns: any.then_some(sparse.min),
-            max_ns: any.then_some(sparse.max),
-            sum_ns: sparse.sum,
-            buckets: sparse.buckets().collect(),
-        }
-    }
-}
-
-impl From<&measure::Histogram> for Distribution {
-    fn from(histogram: &measure::Histogram) -> Self {
-        Self::from(&histogram.to_sparse())
     }
 }
 

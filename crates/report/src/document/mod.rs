@@ -8,6 +8,7 @@
 //! percentile is ever stored.
 
 mod calibration;
+mod distribution;
 mod experiment;
 mod import;
 mod measure;
@@ -29,6 +30,7 @@ pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_FORMAT_VERSION, Calibration, CalibrationInput, CalibrationRow,
     LeftOut, WakeUp, calibration_schema,
 };
+pub use distribution::Distribution;
 pub use experiment::{Experiment, Found};
 pub use fathom_core::calibration::{Ceiling, Cost, NullTarget};
 pub use fathom_core::experiment::{
@@ -47,9 +49,9 @@ use fathom_core::verdict::concerns_result;
 pub use fathom_core::verdict::{Severity, Verdict};
 pub use import::{Job, JobFlow, JobTimes, JobsFound, Source};
 pub use measure::{
-    Buckets, Cell, Counters, Cpu, Device, Distribution, Errors, Failure, Flow, Interval,
-    IntervalFlow, IoDirection, IoError, IoWq, Ledger, Memory, Pause, PauseKind, Spread, StartDelay,
-    Waits, Worker,
+    Buckets, Cell, Counters, Cpu, Device, Errors, Failure, Flow, Interval, IntervalFlow,
+    IoDirection, IoError, IoWq, Ledger, Memory, Pause, PauseKind, Spread, StartDelay, Waits,
+    Worker,
 };
 pub use read::{ReadError, START, read, read_from};
 pub use rows::{FlowRow, IntervalRow};
