@@ -42,6 +42,7 @@ const MIX: &[Shown] = &[
     ("pattern", "random, sequential, zipf:1.1"),
     ("duration", "The time that is measured"),
 ];
+const PROMISED: &[Shown] = &[("rated-iops", "The IOPS that were promised: 500k")];
 const CONSENT: &[Shown] = &[
     ("overwrite", "Allow writes to files that exist"),
     ("destroy", "Allow writes to this device; repeat its name"),
@@ -94,6 +95,7 @@ const ALL: &[Brief] = &[
                 ("buffered", "Use the page cache"),
                 ("no-probe", "Do not look for compression beforehand"),
             ],
+            PROMISED,
             CONSENT,
             RESULTS,
             OPEN,
@@ -106,7 +108,7 @@ const ALL: &[Brief] = &[
     },
     Brief {
         command: "run",
-        rows: &[TARGETS, LOAD, CONSENT, RESULTS, OPEN],
+        rows: &[TARGETS, LOAD, PROMISED, CONSENT, RESULTS, OPEN],
         examples: &[
             "fathom run test.dat -q 32 -d 1m",
             "fathom run test.dat -b 8k --read-share 70% --overwrite",
