@@ -2,6 +2,7 @@
 //! No percentile is ever averaged.
 
 mod histogram;
+pub mod leb128;
 mod record;
 mod series;
 mod sparse;

@@ -1,6 +1,8 @@
 //! A histogram as its occupied buckets, packed: a series keeps one for each of its stretches, of
 //! which thousands are in memory at once.
 
+use super::leb128;
+
 /// The occupied buckets, each as the distance of its lower bound from the one before it and its
 /// count, in bytes of seven bits: 3 to 4 bytes for most, instead of 16 for two numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,8 +27,8 @@ impl SparseHistogram {
         let mut last = 0;
         for (lower, count) in buckets {
             assert!(last <= lower, "buckets are in rising order");
-            pack(&mut packed, lower - last);
-            pack(&mut packed, count);
+            leb128::push(&mut packed, lower - last);
+            leb128::push(&mut packed, count);
             last = lower;
         }
         Self { packed: packed.into_boxed_slice(), min, max, sum }
@@ -36,8 +38,8 @@ impl SparseHistogram {
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (mut rest, mut lower) = (&*self.packed, 0);
         std::iter::from_fn(move || {
-            lower += unpack(&mut rest)?;
-            Some((lower, unpack(&mut rest)?))
+            lower += leb128::take(&mut rest)?;
+            Some((lower, leb128::take(&mut rest)?))
         })
     }
 
@@ -77,28 +79,6 @@ impl SparseHistogram {
         });
         let range = (self.min.min(other.min), self.max.max(other.max));
         Self::new(both, range, self.sum + other.sum)
-    }
-}
-
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
-fn pack(packed: &mut Vec<u8>, mut value: u64) {
-    while value > 0x7f {
-        packed.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    packed.push(value as u8);
-}
-
-fn unpack(packed: &mut &[u8]) -> Option<u64> {
-    let (mut value, mut shift) = (0, 0);
-    loop {
-        let (&byte, rest) = packed.split_first()?;
-        *packed = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-        shift += 7;
     }
 }
 

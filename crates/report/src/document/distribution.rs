@@ -3,7 +3,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use fathom_core::measure::{self, SparseHistogram, bucket_of, bucket_start};
+use fathom_core::measure::{self, SparseHistogram, bucket_of, bucket_start, leb128};
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -107,8 +107,8 @@ fn pack(buckets: &[(u64, u64)]) -> Option<String> {
         if bucket_start(number) != Some(start) {
             return None;
         }
-        push(&mut bytes, number.checked_sub(last)?);
-        push(&mut bytes, count);
+        leb128::push(&mut bytes, number.checked_sub(last)?);
+        leb128::push(&mut bytes, count);
         last = number;
     }
     Some(STANDARD.encode(bytes))
@@ -121,32 +121,10 @@ fn unpack(packed: &str) -> Option<Vec<(u64, u64)>> {
     let mut buckets = Vec::new();
     let mut number = 0_u64;
     while !rest.is_empty() {
-        number = number.checked_add(take(&mut rest)?)?;
-        buckets.push((bucket_start(number)?, take(&mut rest)?));
+        number = number.checked_add(leb128::take(&mut rest)?)?;
+        buckets.push((bucket_start(number)?, leb128::take(&mut rest)?));
     }
     Some(buckets)
-}
-
-/// Seven bits a byte, the lowest first; the eighth says that more follow.
-fn push(bytes: &mut Vec<u8>, mut value: u64) {
-    while 0x7f < value {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
-}
-
-fn take(rest: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, others) = rest.split_first()?;
-        *rest = others;
-        value |= u64::from(byte & 0x7f).checked_shl(shift)?;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 #[cfg(test)]
