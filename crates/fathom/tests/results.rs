@@ -394,8 +394,9 @@ fn a_void_result_that_can_be_foreseen_is_told_before_the_run() {
 fn a_promise_that_is_not_kept_is_told_and_gives_an_exit_code() {
     let place = Place::new();
     let told = |promise: &[&str], out: &str| {
-        let run = ["run", "sim:queue", "-d", "1s", "--out", out];
-        let output = place.run(&[&run[..], promise].concat());
+        let time: &[&str] = if promise.contains(&"-d") { &[] } else { &["-d", "1s"] };
+        let run = ["run", "sim:queue", "--out", out];
+        let output = place.run(&[&run[..], time, promise].concat());
         let answer = stdout(&output).replace('\n', " ");
         (code(&output), answer, stderr(&output))
     };
@@ -422,8 +423,18 @@ fn a_promise_that_is_not_kept_is_told_and_gives_an_exit_code() {
     let less = "of the promised 1,000 MB/s: not tested, because the load asked for less";
     let few = "promised p99.999 of 1.00 ms at most: unknown (too few I/Os)";
     assert_has(&said, &[less, few]);
+    // Two intervals give no interval of confidence, and so no answer.
+    let (code_of, said, error) = told(&["--rated-iops", "200k", "-d", "200ms"], "short.jsonl");
+    assert_eq!(code_of, 0, "{error}");
+    assert_has(&said, &["of the promised 200,000 IOPS: too short to decide"]);
     let summary = stdout(&place.run(&["report", "b.jsonl", "--summary"]));
     assert_has(&summary, &["\"kept\": \"no\""]);
+    // Which setting of a study a promise is about is open, wherever it is made.
+    std::fs::write(place.join("w.toml"), "promised-latency = \"p99<=1ms\"\n").unwrap();
+    let study = ["study", "access-mix", "w.toml", "sim:ssd", "--axis", "queue-depth=1,2", "--plan"];
+    let output = place.run(&study);
+    assert_eq!(code(&output), 2);
+    assert_has(&stderr(&output), &["--promised-latency 'p99 <= 1 ms'", "compares settings"]);
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub fn promises(document: &Document) -> Vec<Promise> {
     bounds.into_iter().map(|bound| judge(document, bound)).collect()
 }
 
-/// What tells after a short time whether a kept promise of throughput is kept for long; none if the
+/// What tells after a short time whether a promise that was kept is kept for long; none if the
 /// result is long enough, or there is nothing to doubt.
 pub fn advice(document: &Document, promises: &[Promise]) -> Option<String> {
     let measured = document.trials.iter().fold(Span(0), |sum, trial| sum + trial.window());
@@ -117,11 +117,8 @@ fn judge(document: &Document, bound: Bound) -> Promise {
     let is_void = |one: &Measured<'_>| one.trials.iter().all(|trial| says_nothing(trial));
     let known = own.iter().filter(|one| !is_void(one));
     let known = known.filter_map(|one| Some((*one, bound.metric.of(&one.trials)?)));
-    let worse = |value: f64| if bound.is_a_time() { value } else { -value };
-    let decides = match bound.is_a_time() {
-        true => known.max_by(|one, other| one.1.value.total_cmp(&other.1.value)),
-        false => known.max_by(|one, other| worse(other.1.value).total_cmp(&worse(one.1.value))),
-    };
+    // The highest throughput speaks for a target, and the longest response time against it.
+    let decides = known.max_by(|one, other| one.1.value.total_cmp(&other.1.value));
     let Some((one, estimate)) = decides else {
         let why =
             if own.iter().all(|one| is_void(one)) { "the result is void" } else { "too few I/Os" };
@@ -143,6 +140,9 @@ fn judge(document: &Document, bound: Bound) -> Promise {
             (Answer::Unknown, "not tested, because the load asked for less")
         }
         Answer::No => (Answer::No, "not kept"),
+        Answer::Unknown if estimate.half_width.is_none() => {
+            (Answer::Unknown, "too short to decide")
+        }
         Answer::Unknown => (Answer::Unknown, "too close to decide"),
     };
     Promise { text: format!("{text}: {words}"), kept }
@@ -165,9 +165,9 @@ impl Bound {
         matches!(self.metric, Metric::Quantile(_))
     }
 
-    /// Whether a figure keeps it, at both ends of its interval.
+    /// Whether a figure keeps it, at both ends of its interval. Without one nothing is known.
     fn holds(self, figure: Estimate) -> Answer {
-        let half = figure.half_width.unwrap_or(0.0);
+        let Some(half) = figure.half_width else { return Answer::Unknown };
         let (low, high) = (figure.value - half, figure.value + half);
         let (surely, perhaps) = match self.is_a_time() {
             true => (high <= self.value, low <= self.value),
@@ -198,7 +198,7 @@ impl Bound {
         offered.is_some_and(|offered| offered < self.value)
     }
 
-    /// "58% of the promised 500,000 IOPS", "p99 4.80 ms, of promised 1 ms at most".
+    /// "58 % of the promised 500,000 IOPS", "p99 4.80 ms, promised 1.00 ms at most".
     fn beside(self, value: f64) -> String {
         match self.is_a_time() {
             true => format!(
@@ -211,7 +211,7 @@ impl Bound {
         }
     }
 
-    /// "promised 500,000 IOPS", "promised p99 of 1 ms at most".
+    /// "promised 500,000 IOPS", "promised p99 of 1.00 ms at most".
     fn alone(self) -> String {
         let bound = self.metric.text(self.value);
         match self.metric {

@@ -65,7 +65,6 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<(Prepared, Results), Er
     let Some(which) = &args.which else {
         return Err(Error::option("fathom study", "no study was named", "see `fathom study`"));
     };
-    promises_nothing(which)?;
     let prepared = match which {
         StudyOf::WriteConcurrency(sweep) => {
             let sweep = by_threads(sweep)?;
@@ -84,6 +83,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<(Prepared, Results), Er
         StudyOf::Map(study) => map_of_a_spec(study, seed)?,
         StudyOf::BestPractice(args) => peak::prepare_best_practice(args, "best-practice", seed)?,
     };
+    promises_nothing(&prepared)?;
     let (_, results) = common(which);
     Ok((Prepared { command: Command::Study, ..prepared }, results.clone()))
 }
@@ -103,15 +103,9 @@ fn by_threads(args: &Sweep) -> Result<Sweep, Error> {
 
 /// Refuses a promise about the response time: a study compares settings, and which of them the promise
 /// is about is open.
-fn promises_nothing(which: &StudyOf) -> Result<(), Error> {
-    let request = match which {
-        StudyOf::WriteConcurrency(sweep)
-        | StudyOf::MultiStream(sweep)
-        | StudyOf::AccessMix(sweep) => &sweep.request,
-        StudyOf::BestPractice(peak) => &peak.request,
-        StudyOf::Map(_) => return Ok(()),
-    };
-    match request.load.promised.promised_time {
+fn promises_nothing(prepared: &Prepared) -> Result<(), Error> {
+    let mut points = prepared.grounds.iter().flat_map(|ground| &ground.spec.points);
+    match points.find_map(|point| point.rated.response_time) {
         None => Ok(()),
         Some(promised) => Err(Error::option(
             format!("--promised-latency '{promised}'"),
