@@ -371,7 +371,10 @@ fn results_lie_in_the_folder_that_was_named_once() {
     assert_eq!(code(&output), 5);
     assert_has(&stderr(&output), &["FATHOM_RESULTS names it", "mkdir -p missing"]);
     let output = place.run(&[&run[..], &["--results", "r.jsonl"]].concat());
-    assert_has(&stderr(&output), &["error: r.jsonl: --results names it", "it is no folder"]);
+    assert_has(
+        &stderr(&output),
+        &["error: r.jsonl: --results names it", "it is no folder: name a folder"],
+    );
     assert_eq!(place.names(), ["all results", "r.jsonl"]);
 }
 

@@ -314,17 +314,18 @@ fn folder_of(typed: &Results) -> Result<PathBuf, Error> {
             None => return Ok(PathBuf::new()),
         },
     };
-    match patiently(&folder, Role::Output, || folder.is_dir()) {
-        true => Ok(folder),
-        false => Err(Error::file(
-            &folder,
-            format!("{named} names it as the place of results, and it is no folder"),
-            format!(
-                "create it with `mkdir -p {}`, or name another one",
-                typed_path(&folder.display().to_string())
-            ),
-        )),
+    if patiently(&folder, Role::Output, || folder.is_dir()) {
+        return Ok(folder);
     }
+    let remedy = match patiently(&folder, Role::Output, || folder.exists()) {
+        true => "name a folder".to_owned(),
+        false => {
+            let typed = typed_path(&folder.display().to_string());
+            format!("create it with `mkdir -p {typed}`, or name another one")
+        }
+    };
+    let problem = format!("{named} names it as the place of results, and it is no folder");
+    Err(Error::file(&folder, problem, remedy))
 }
 
 /// Creates a result file under its default name; a number distinguishes two results of one second.
