@@ -32,10 +32,12 @@ pub enum Subject {
 
 /// All images of a result: the charts of an experiment, one image of a run or a portrait.
 pub fn illustrations(document: &Document) -> Vec<Illustration> {
+    // All images have the same answer, which takes all figures to make.
+    let (answer, source) = (answer(document), source(document));
     let image = |name: &str, figures, drawing| Illustration {
         name: name.to_owned(),
-        answer: answer(document),
-        source: source(document),
+        answer: answer.clone(),
+        source: source.clone(),
         figures,
         drawing,
     };
