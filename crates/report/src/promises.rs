@@ -14,6 +14,23 @@ use crate::thresholds::{Measured, Metric, measured, of_spots};
 /// After less time than this, a burst credit or a cache may still answer.
 const SHORT: Span = Span::from_secs(600);
 
+/// Suspect findings after which a target is not to blame for a figure that is too low or a response
+/// time that is too long: other programs or fathom itself held the load up.
+const HELD_UP: [&str; 12] = [
+    "concurrent-fathom",
+    "cpu-contention",
+    "cpu-steal",
+    "cpu-throttled",
+    "depth-not-reached",
+    "foreign-io",
+    "generator-ceiling",
+    "generator-late",
+    "low-priority",
+    "machine-paused",
+    "memory-pressure",
+    "process-stopped",
+];
+
 /// A promise beside the result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Promise {
@@ -139,6 +156,9 @@ fn judge(document: &Document, bound: Bound) -> Promise {
         Answer::No if bound.is_out_of_reach(&one.trials) => {
             (Answer::Unknown, "not tested, because the load asked for less")
         }
+        Answer::No if one.trials.iter().any(|trial| was_held_up(trial)) => {
+            (Answer::Unknown, "missed, in a result that was disturbed")
+        }
         Answer::No => (Answer::No, "not kept"),
         Answer::Unknown if estimate.half_width.is_none() => {
             (Answer::Unknown, "too short to decide")
@@ -153,6 +173,11 @@ fn judge(document: &Document, bound: Bound) -> Promise {
 fn says_nothing(trial: &Trial) -> bool {
     let mut void = trial.findings.iter().filter(|one| one.severity == Severity::Void);
     trial.verdict == Verdict::Void && void.any(|one| one.code != "faster-than-rated")
+}
+
+fn was_held_up(trial: &Trial) -> bool {
+    let suspect = trial.findings.iter().filter(|one| one.severity == Severity::Suspect);
+    suspect.into_iter().any(|one| HELD_UP.contains(&one.code.as_str()))
 }
 
 fn has_no_steady_state(document: &Document) -> bool {
@@ -219,5 +244,44 @@ impl Bound {
             Metric::Quantile(quantile) => format!("promised {quantile} of {bound} at most"),
             Metric::Bandwidth | Metric::Mean | Metric::Max => format!("promised {bound}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_core::Rate;
+    use fathom_core::verdict::is_code;
+
+    use super::*;
+    use crate::document::{self, Finding};
+
+    /// The portrait of the golden tests, whose target is promised these IOPS, with this finding about
+    /// each step.
+    fn told(iops: f64, code: &str, severity: Severity) -> Promise {
+        let bytes = include_bytes!("../tests/data/quick.jsonl");
+        let mut document = document::read(bytes).unwrap();
+        for trial in &mut document.trials {
+            trial.point.rated.iops = Some(Rate(iops));
+            let (evidence, advice) = (String::new(), String::new());
+            let code = code.to_owned();
+            trial.findings = Vec::from([Finding { code, severity, evidence, advice }]);
+        }
+        promises(&document).remove(0)
+    }
+
+    #[test]
+    fn a_target_is_not_blamed_for_what_held_the_load_up() {
+        assert!(HELD_UP.into_iter().all(is_code));
+        let kept = |iops, code, severity| told(iops, code, severity).kept;
+        for (code, severity, answer) in [
+            ("foreign-io", Severity::Suspect, Answer::Unknown),
+            ("foreign-io", Severity::Note, Answer::No),
+            ("overload", Severity::Suspect, Answer::No),
+        ] {
+            assert_eq!(kept(1e9, code, severity), answer, "{code}");
+        }
+        assert!(told(1e9, "cpu-steal", Severity::Suspect).text.ends_with("that was disturbed"));
+        // What was reached in spite of it was reached.
+        assert_eq!(kept(1.0, "foreign-io", Severity::Suspect), Answer::Yes);
     }
 }
