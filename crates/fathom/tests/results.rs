@@ -1012,3 +1012,23 @@ fn a_long_simulated_run_says_before_it_starts_how_long_it_takes_in_real_time() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_has(&stdout(&output), &["real     about", "of virtual time"]);
 }
+
+#[test]
+fn trials_that_are_too_many_to_be_drawn_keep_the_distributions_of_batches() {
+    let place = Place::new();
+    let depths: Vec<String> = (1..=13).map(|depth| depth.to_string()).collect();
+    for (points, stretches) in [(12, 30), (13, 20)] {
+        let axis = format!("queue-depth={}", depths[..points].join(","));
+        let out = format!("{points}.jsonl");
+        let words =
+            ["sweep", "sim:ssd", "--axis", &axis, "--duration", "3s", "--yes", "--out", &out];
+        assert_eq!(code(&place.run(&words)), 0);
+        let document = read(&place.join(&out));
+        assert_eq!(document.trials.len(), points);
+        for trial in &document.trials {
+            assert_eq!((trial.series.len(), trial.intervals().count()), (stretches, 30));
+            let times = trial.stretches().into_iter().map(|one| one.response_time[0].count());
+            assert_eq!(times.sum::<u64>(), trial.total(None).ios());
+        }
+    }
+}

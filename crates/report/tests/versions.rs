@@ -1,6 +1,6 @@
 //! Files of the previous version are read as they were meant then, and a load in a file is a
 //! possible load. The last fathom of that version wrote the files in `version-1`, and they are
-//! never made again. What is shown of `loads` was compared with the output of that fathom. Since
+//! never made again; nor are those in `packed`, of an earlier fathom of this version. What is shown of `loads` was compared with the output of that fathom. Since
 //! then it follows the wording of this one, by `UPDATE_GOLDEN=1`.
 
 use std::fs;
@@ -33,6 +33,15 @@ fn a_file_of_version_1_says_what_one_of_this_version_says() {
         assert_eq!(old.header.format_version, 1);
         old.header.format_version = FORMAT_VERSION;
         assert!(old == read(&file(&format!("{name}.jsonl"))), "{name}");
+    }
+}
+
+#[test]
+fn packed_distributions_say_what_coded_ones_do() {
+    for name in ["open", "streams"] {
+        let text = file(&format!("packed/{name}.jsonl"));
+        assert!(text.contains("\"packed\":") && text.contains("\"buckets\":[["));
+        assert!(read(&text) == read(&file(&format!("{name}.jsonl"))), "{name}");
     }
 }
 

@@ -84,8 +84,8 @@ impl Stretch {
         }
     }
 
-    /// Adds what belongs to the same stretch.
-    fn merge(&mut self, other: &Self) {
+    /// Adds a stretch beside this one, or a part of it.
+    pub fn merge(&mut self, other: &Self) {
         let ends = |one: &Self| one.start + one.length;
         if ends(self) <= ends(other) {
             self.lag = other.lag;

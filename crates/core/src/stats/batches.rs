@@ -5,6 +5,9 @@
 //! 1963; Law, Simulation Modeling and Analysis, section 9.5.3); if they are still correlated,
 //! neighbors are merged.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use super::series::grouped;
 use super::{Estimate, carries, t_95};
 use crate::measure::{Direction, Histogram, Stretch};
@@ -28,7 +31,7 @@ const Z_95: f64 = 1.96;
 /// The histogram's buckets are at most 1/128 of their value wide.
 const RESOLUTION: f64 = 1.0 / 256.0;
 
-/// The value of a batch, and the number of intervals that it stands for.
+/// The value of a batch, and its weight: the number of intervals that it stands for, or its length.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     weight: f64,
@@ -93,8 +96,8 @@ pub fn quantiles(
     let slices = grouped(series.iter().copied());
     let batches: Vec<(f64, Histogram)> = cut(slices.len())
         .map(|range| {
-            let weight = range.len() as f64;
-            (weight, merged(slices[range].iter().flat_map(|(_, slice)| slice), direction))
+            let slices = &slices[range];
+            (length(slices), merged(slices.iter().flat_map(|(_, slice)| slice), direction))
         })
         .collect();
     let levels = levels(batches, |left, right| {
@@ -103,6 +106,32 @@ pub fn quantiles(
         (left.0 + right.0, sum)
     });
     quantiles.iter().map(|&quantile| estimate(whole, &levels, quantile)).collect()
+}
+
+/// The stretches that half-widths of quantiles are computed from: each batch as one stretch of each
+/// stream. [`quantiles`] gives for them what it gives for all: whoever needs no finer distributions
+/// over time keeps these.
+pub fn batched(series: &[Stretch]) -> Vec<Stretch> {
+    let slices = grouped(series);
+    let batch = |range: Range<usize>| {
+        let mut streams: BTreeMap<u32, Stretch> = BTreeMap::new();
+        for stretch in slices[range].iter().flat_map(|(_, slice)| slice) {
+            match streams.get_mut(&stretch.stream) {
+                Some(sum) => sum.merge(stretch),
+                None => drop(streams.insert(stretch.stream, (*stretch).clone())),
+            }
+        }
+        streams.into_values()
+    };
+    let mut batches: Vec<Stretch> = cut(slices.len()).flat_map(batch).collect();
+    batches.sort_by_key(|stretch| (stretch.start, stretch.stream));
+    batches
+}
+
+/// How long some slices are together.
+fn length(slices: &[(Span, Vec<&Stretch>)]) -> f64 {
+    let of = |stretches: &[&Stretch]| stretches.iter().map(|one| one.length.0).max().unwrap_or(0);
+    slices.iter().map(|(_, stretches)| of(stretches) as f64).sum()
 }
 
 fn merged<'a>(
@@ -171,7 +200,7 @@ fn resolution(whole: &Histogram, value: f64) -> f64 {
 
 /// Divides this many intervals into at most [`BATCHES`] contiguous batches of nearly the same
 /// length.
-fn cut(intervals: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+fn cut(intervals: usize) -> impl Iterator<Item = Range<usize>> {
     let batches = intervals.min(BATCHES);
     (0..batches).map(move |k| k * intervals / batches..(k + 1) * intervals / batches)
 }
@@ -452,6 +481,39 @@ mod tests {
             (0..20).map(|k| Vec::from([900; 40].split_at(if k == 0 { 40 } else { 0 }).0)),
         );
         assert_eq!(judged(&burst, 0.5).unwrap().half_width, None);
+    }
+
+    #[test]
+    fn batches_alone_give_the_half_widths_that_all_stretches_give() {
+        let mut chance = SplitMix64(5);
+        for length in [3, 19, 20, 21, 30, 57, 300] {
+            let mut series = Vec::new();
+            for stream in 0..2 {
+                let times = (0..length).map(|_| {
+                    let slow = 1000 + chance.draw() % 500;
+                    (0..50).map(|_| slow + chance.draw() % 3000).collect()
+                });
+                series.extend(intervals(times).into_iter().map(|one| Stretch { stream, ..one }));
+            }
+            let batches = batched(&series);
+            assert_eq!(batches.len(), 2 * length.min(BATCHES));
+            assert!(batches.is_sorted_by_key(|one| (one.start, one.stream)));
+            for stream in [None, Some(0), Some(1)] {
+                let own = |all| own(all, stream);
+                let (all, few) = (own(&series), own(&batches));
+                let length = |of: &[&Stretch]| of.iter().map(|one| one.length.0).sum::<u64>();
+                assert_eq!(length(&all), length(&few));
+                let whole = merged(all.iter(), None);
+                let quantile = |of| quantile(&whole, of, None, Quantile(0.9)).unwrap();
+                assert_eq!(quantile(&all), quantile(&few));
+            }
+            // As they are: a second time changes nothing.
+            assert_eq!(batched(&batches), batches);
+        }
+    }
+
+    fn own(series: &[Stretch], stream: Option<u32>) -> Vec<&Stretch> {
+        series.iter().filter(|one| stream.is_none_or(|stream| stream == one.stream)).collect()
     }
 
     #[test]

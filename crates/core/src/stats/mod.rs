@@ -13,7 +13,9 @@ mod series;
 mod settling;
 mod stalls;
 
-pub use batches::{BATCHES, BATCHES_MIN, CORRELATION_MAX, mean, quantile, quantiles, rate};
+pub use batches::{
+    BATCHES, BATCHES_MIN, CORRELATION_MAX, batched, mean, quantile, quantiles, rate,
+};
 pub use changes::Changes;
 pub use compare::{Comparison, Level, Ratio, UNREPEATED, contrast, levels, of_pairs};
 pub use levels::{LEVEL_MIN, Noise, Plateau, SeriesPiece, plateaus};

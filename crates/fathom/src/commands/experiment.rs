@@ -259,7 +259,8 @@ pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> 
     let header = (&host, prepared.targets.as_slice());
     let described = Some(&prepared.described);
     session::begin(&mut journal, prepared.command, header, prepared.seed, points, described)?;
-    let outcome = run(&mut prepared, &host, (None, Course::new(outputs.trace())), &mut journal);
+    let course = Course::of_experiment(outputs.trace(), points);
+    let outcome = run(&mut prepared, &host, (None, course), &mut journal);
     finish(outcome, (&prepared, &outputs), journal)
 }
 

@@ -338,7 +338,7 @@ fn replay(
     prepared: &mut Prepared,
     refuse: &dyn Fn(usize, String) -> Error,
 ) -> Result<(Option<Trial>, Course<'static>), Error> {
-    let mut course = Course::new(None);
+    let mut course = Course::of_experiment(None, document.header.planned_points);
     let mut last: Option<Trial> = None;
     for (place, trial) in document.trials[..done].iter().enumerate() {
         let number = place + 1;

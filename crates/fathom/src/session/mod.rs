@@ -16,12 +16,14 @@ use fathom_core::facts::{Counters, Host, Reduction, Target, TargetKind};
 use fathom_core::figures::number;
 use fathom_core::measure::{Record, Upkeep};
 use fathom_core::spec::{BackendKind, Point, Stream};
+use fathom_core::stats::batched;
 use fathom_core::trial::Trial;
 use fathom_core::verdict::{Judgement, Verdict, judge};
 use fathom_engine::host::{self, IoWqWatch, PauseWatch, Presence};
 use fathom_engine::trace::Tracer;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_traced, sim};
 use fathom_report::document::{self, Conclusion, Ended, Found, Header, HeaderInput, Line};
+use fathom_report::page::TRIALS_DRAWN;
 
 use crate::contents::Contents;
 use crate::error::Error;
@@ -202,6 +204,9 @@ impl Session<'_> {
                 // It was stopped in its warm-up: there is nothing to keep.
                 live.done(&in_a_few_words(&trial));
                 return Ok((Ended::Interrupted, experiment.so_far()));
+            }
+            if course.batched {
+                trial.record.stretches = batched(&trial.record.stretches);
             }
             self.keep(&mut trial, &mut contents, experiment, course, journal);
             // After the trial is kept: printing may block.
@@ -400,6 +405,8 @@ pub struct Course<'a> {
     verdict: Verdict,
     /// The number of trials.
     trials: usize,
+    /// Whether trials keep no more of their distributions over time than half-widths need.
+    batched: bool,
     /// How long they load the targets, as planned: the time of the session in which a simulated
     /// device drifts. Not the actual time, so that a point before its turn knows its own.
     loaded: Span,
@@ -412,7 +419,13 @@ type Means<'a> = (&'a mut IoWqWatch, Option<&'a mut TraceFile>, &'a mut Ahead);
 impl<'a> Course<'a> {
     /// The beginning, before any trial.
     pub fn new(trace: Option<&'a mut TraceFile>) -> Self {
-        Self { trace, verdict: Verdict::Sound, trials: 0, loaded: Span(0) }
+        Self { trace, verdict: Verdict::Sound, trials: 0, batched: false, loaded: Span(0) }
+    }
+
+    /// The beginning of an experiment of this many points. If they are too many to be drawn over
+    /// time, distributions over time would only make the result file larger.
+    pub fn of_experiment(trace: Option<&'a mut TraceFile>, points: u32) -> Self {
+        Self { batched: TRIALS_DRAWN < points as usize, ..Self::new(trace) }
     }
 
     /// Takes a trial that is in the file, whose point was planned to load the targets for this

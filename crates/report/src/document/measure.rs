@@ -6,7 +6,7 @@ use fathom_core::{Bytes, Span, count, facts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::distribution::{self, Distribution};
+use super::distribution::Distribution;
 
 /// I/Os of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -294,8 +294,6 @@ pub struct IntervalFlow {
     /// Bytes that completed.
     pub bytes: u64,
     /// Completed minus intended start; in a closed loop, completed minus submitted.
-    #[serde(serialize_with = "distribution::packed", deserialize_with = "distribution::unpacked")]
-    #[schemars(with = "distribution::PackedDistribution")]
     pub response_time: Distribution,
 }
 

@@ -10,6 +10,7 @@
 mod calibration;
 mod distribution;
 mod experiment;
+mod gamma;
 mod import;
 mod measure;
 mod point;

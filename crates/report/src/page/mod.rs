@@ -17,7 +17,7 @@ pub use answer::answer;
 pub use calibration::calibration;
 pub use illustration::{Illustration, Subject, illustrations};
 pub use key_figures::key_figures;
-pub use overview::{StepGroup, draws_trials, groups};
+pub use overview::{StepGroup, TRIALS_DRAWN, draws_trials, groups};
 pub use target::target;
 
 use fathom_core::verdict::code_in_words;

@@ -11,7 +11,7 @@ use crate::figures::{self, Summary, TrialPart, plus_minus};
 pub const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
 
 /// The most trials of an experiment with separate charts: a browser is slow with hundreds.
-const TRIALS_DRAWN: usize = 12;
+pub const TRIALS_DRAWN: usize = 12;
 
 /// Whether there are few enough trials to draw each of them over time.
 pub fn draws_trials(document: &Document) -> bool {
