@@ -117,8 +117,13 @@
     root.classList.add('ready');
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', draw);
     narrow.addEventListener('change', draw);
-    addEventListener('beforeprint', () => { root.classList.add('paper'); draw(); });
-    addEventListener('afterprint', () => { root.classList.remove('paper'); draw(); });
+    const on = (paper) => {
+      root.classList.toggle('paper', paper);
+      draw();
+      for (const figure of figures) window.Plotly.relayout(figure.id, { autosize: true });
+    };
+    addEventListener('beforeprint', () => on(true));
+    addEventListener('afterprint', () => on(false));
   } catch (error) {
     root.classList.add('failed');
     console.error(error);
