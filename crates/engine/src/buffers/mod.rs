@@ -41,9 +41,22 @@ pub(crate) struct Buffers {
     reads: usize,
     /// ... and of all buffers for writes, which lie behind it.
     writes: usize,
-    /// The place in the latter from which each slot writes.
+    areas: Areas,
+    /// The place among the buffers for writes, or in the pool, from which each slot writes.
     places: Box<[usize]>,
     refill: Refill,
+}
+
+/// How the memory is divided into the areas that a ring registers. Settled once: every write from
+/// another place asks for its area.
+#[derive(Debug)]
+struct Areas {
+    /// The length of an area of buffers.
+    length: usize,
+    /// The number of areas with buffers for reads. The others come after them.
+    of_reads: usize,
+    /// The distance between the starts of the areas of a pool. None if a ring cannot register it.
+    pool_step: Option<usize>,
 }
 
 /// The preparation of a slot's buffer for a write.
@@ -121,6 +134,7 @@ impl Buffers {
             slots: shape.slots,
             reads,
             writes,
+            areas: Areas::new(frame, reads, &shape.content),
             places: vec![0; shape.slots as usize].into(),
             refill: Refill::Stay,
         };
@@ -243,7 +257,7 @@ impl Buffers {
     /// All memory in the areas that a ring can register, each buffer whole in one of them; none if
     /// blocks of a pool are too long for that.
     pub(crate) fn areas(&self) -> Vec<(*mut u8, usize)> {
-        let length = self.frame.area();
+        let Areas { length, pool_step, .. } = self.areas;
         let parts = |from: usize, to: usize| {
             (from..to).step_by(length).map(move |start| (start, length.min(to - start)))
         };
@@ -253,7 +267,7 @@ impl Buffers {
             .map(|(start, length)| (self.memory.address(self.start + start, length), length))
             .collect();
         if let Refill::Wander { pool, .. } = &self.refill {
-            let Some(step) = self.frame.overlapping(pool.len()) else { return Vec::new() };
+            let Some(step) = pool_step else { return Vec::new() };
             let last = pool.len() - self.frame.length;
             areas.extend((0..=last / step).map(|area| {
                 let from = area * step;
@@ -266,17 +280,16 @@ impl Buffers {
     /// The area that contains a slot's buffer.
     #[inline]
     pub(crate) fn area(&self, direction: Direction, slot: u32) -> u16 {
-        let length = self.frame.area();
+        let Areas { length, of_reads, pool_step } = self.areas;
         let area = match &self.refill {
-            Refill::Wander { pool, .. } if direction == Direction::Write || self.reads == 0 => {
-                let step = self.frame.overlapping(pool.len()).unwrap_or(usize::MAX);
-                self.reads.div_ceil(length) + self.places[slot as usize] / step
+            Refill::Wander { .. } if direction == Direction::Write || self.reads == 0 => {
+                of_reads + pool_step.map_or(0, |step| self.places[slot as usize] / step)
             }
             _ => {
                 let offset = self.offset(direction, slot);
                 match offset.checked_sub(self.reads) {
                     None => offset / length,
-                    Some(written) => self.reads.div_ceil(length) + written / length,
+                    Some(written) => of_reads + written / length,
                 }
             }
         };
@@ -284,12 +297,20 @@ impl Buffers {
     }
 }
 
-impl Frame {
-    /// The length of the areas in which such buffers are registered.
-    fn area(&self) -> usize {
-        (AREA / self.stride).max(1) * self.stride
+impl Areas {
+    /// For buffers of this shape, this many bytes of them for reads, and for a pool, if there is
+    /// one.
+    fn new(frame: Frame, reads: usize, content: &Content) -> Self {
+        let length = (AREA / frame.stride).max(1) * frame.stride;
+        let pool_step = match content {
+            Content::Pool(pool) => frame.overlapping(pool.len()),
+            Content::Random(_) | Content::Repeated(_) => None,
+        };
+        Self { length, of_reads: reads.div_ceil(length), pool_step }
     }
+}
 
+impl Frame {
     /// The distance between the starts of the areas in which a pool of this length is registered: a
     /// buffer may be anywhere in it, so that areas overlap by one. None if that is impossible.
     fn overlapping(&self, pool: usize) -> Option<usize> {
