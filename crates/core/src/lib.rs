@@ -21,6 +21,7 @@ pub mod trial;
 mod typed;
 mod units;
 pub mod verdict;
+pub mod watch;
 
 pub use calendar::Utc;
 pub use refusal::{Refusal, RefusalKind};
