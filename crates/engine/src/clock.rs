@@ -148,7 +148,8 @@ pub(crate) fn request_exact_timers() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }
 
-fn monotonic() -> u64 {
+/// The kernel's monotonic clock, in nanoseconds.
+pub(crate) fn monotonic() -> u64 {
     let time = rustix::time::clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -5,7 +5,7 @@
 //! drives io_uring. The engine does not know why a point runs.
 //!
 //! `unsafe` occurs only in the real backends, in `realtime` and `workplace`, in `buffers` and `memory`,
-//! in a worker's `estate`, in `found::generation`, and where `host` says so.
+//! in a worker's `estate`, in `found::generation`, in `watch::buffer`, and where `host` says so.
 
 pub mod access;
 pub mod aio;
@@ -38,6 +38,7 @@ mod target_error;
 mod timetable;
 pub mod trace;
 pub mod uring;
+pub mod watch;
 mod worker;
 mod workplace;
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fathom_core::facts::{
     ArrayState, Counters, CpuTime, DeviceCounters, Journal, LayerKind, Memory, Target,
 };
+use fathom_core::watch::DiskStat;
 use fathom_core::{Bytes, Span};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -138,13 +139,7 @@ fn wanted(targets: &[Target]) -> BTreeMap<Number, String> {
 }
 
 fn device(device: &DeviceFolder, name: String) -> Option<DeviceCounters> {
-    // reads, merged, sectors, ms; writes, merged, sectors, ms; in flight, ms, weighted ms;
-    // discards, merged, sectors, ms; flushes, ms. Older kernels end earlier.
-    let fields: Vec<u64> =
-        device.text("stat")?.split_whitespace().map_while(|field| field.parse().ok()).collect();
-    if fields.len() < 11 {
-        return None;
-    }
+    let stat = DiskStat::parse(&device.text("stat")?)?;
     // orig_data_size, compr_data_size, ...: only zram has it.
     let held = device
         .text("mm_stat")
@@ -152,13 +147,13 @@ fn device(device: &DeviceFolder, name: String) -> Option<DeviceCounters> {
     Some(DeviceCounters {
         name,
         device: device.number,
-        reads: fields[0],
-        read_bytes: Bytes(fields[2].wrapping_mul(512)),
-        writes: fields[4],
-        written_bytes: Bytes(fields[6].wrapping_mul(512)),
-        under_way: Some([Span::from_ms(fields[3]), Span::from_ms(fields[7])]),
-        merged: Some([fields[1], fields[5]]),
-        flushes: fields.get(15).copied().unwrap_or(0),
+        reads: stat.reads.ios,
+        read_bytes: Bytes(stat.reads.bytes),
+        writes: stat.writes.ios,
+        written_bytes: Bytes(stat.writes.bytes),
+        under_way: Some([stat.reads.time, stat.writes.time]),
+        merged: Some([stat.reads.merged, stat.writes.merged]),
+        flushes: stat.flushes.ios,
         held,
     })
 }
@@ -168,7 +163,8 @@ fn tick() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
-pub(super) fn cpus(system: &System) -> Vec<(u32, CpuTime)> {
+/// The CPUs that are online, and the time that each spent.
+pub(crate) fn cpus(system: &System) -> Vec<(u32, CpuTime)> {
     let tick = tick();
     let text = system.text("proc/stat").unwrap_or_default();
     let cpu = |line: &str| {
@@ -192,11 +188,21 @@ pub(super) fn cpus(system: &System) -> Vec<(u32, CpuTime)> {
     text.lines().filter_map(cpu).collect()
 }
 
+/// The numbers of the CPUs of this machine that are online.
+pub(crate) fn online_cpus() -> Vec<u32> {
+    cpus(&System::real()).into_iter().map(|(cpu, _)| cpu).collect()
+}
+
+/// The CPU time of this process since it began.
+pub(crate) fn process_cpu() -> Span {
+    let now = clock_gettime(ClockId::ProcessCPUTime);
+    Span(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
 /// User and kernel time of this process. The clock is exact; the split is in ticks, like all the
 /// kernel's splits.
 fn process_time(system: &System) -> (Span, Span) {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    let total = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+    let total = process_cpu().0;
     let kernel = own_stat(system, KERNEL_TICKS).unwrap_or(0).saturating_mul(tick()).min(total);
     (Span(total - kernel), Span(kernel))
 }

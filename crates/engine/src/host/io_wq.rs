@@ -4,53 +4,29 @@
 //! nothing if no I/O is handed over. An event on the worker's thread would be simpler, but makes
 //! each of its context switches 0.4 to 0.7 us more expensive. Counting takes a privilege that few
 //! users have besides root. The threads themselves are visible to everybody, since Linux 5.12.
-//! Nothing is changed: if tracefs is not mounted, it is opened without mounting it anywhere.
-#![expect(unsafe_code, reason = "perf events and the ring's queue have no safe wrapper")]
+#![expect(unsafe_code, reason = "the ring's queue has no safe wrapper")]
 
-use std::fs::{self, File};
+use std::ffi::CString;
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use fathom_core::Span;
 use fathom_core::facts::IoWq;
 use io_uring::{IoUring, opcode, squeue};
-use rustix::fs::{Mode, OFlags, openat};
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
+use super::counters::online_cpus;
+use super::perf::{self, EventAttributes};
 use super::system::System;
 use super::thread_time::wait_of;
 
 /// The file with the tracepoint's number, below tracefs.
 const TRACEPOINT: &str = "events/io_uring/io_uring_queue_async_work/id";
-/// Where tracefs usually is.
-const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// The kernel's names for those threads: with the number of the thread that submits behind it.
 const NAME: &str = "iou-wrk-";
 /// And for the threads that submit the entries of a ring.
 const SUBMITTER: &str = "iou-sqp-";
 /// The longest filter that names every thread; the kernel takes less than a page.
 const FILTER_MAX: usize = 4000;
-
-const PERF_TYPE_TRACEPOINT: u32 = 2;
-const PERF_FLAG_FD_CLOEXEC: u64 = 8;
-/// `_IOW('$', 6, char *)`.
-const PERF_EVENT_IOC_SET_FILTER: libc::Ioctl = 0x4008_2406;
-
-/// `struct perf_event_attr`, as long as its first version was.
-#[derive(Default)]
-#[repr(C)]
-struct EventAttributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    period: u64,
-    sample_kind: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    breakpoint_kind: u32,
-    config1: u64,
-}
 
 /// Watches the ring's own threads for a session.
 #[derive(Debug, Default)]
@@ -115,31 +91,20 @@ impl Allowed {
 
 impl Tracepoint {
     fn find() -> io::Result<Self> {
-        let text =
-            TRACEFS.iter().find_map(|at| fs::read_to_string(format!("{at}/{TRACEPOINT}")).ok());
-        let text = match text {
-            Some(text) => text,
-            None => from_unmounted_tracefs()?,
-        };
-        let number = text.trim().parse().map_err(io::Error::other)?;
-        Ok(Self { number, _keeper: event(number, first_cpu())? })
+        let number = perf::tracefs_text(TRACEPOINT)?.trim().parse().map_err(io::Error::other)?;
+        let keeper = perf::open(&EventAttributes::of_tracepoint(number), first_cpu())?;
+        Ok(Self { number, _keeper: keeper })
     }
 
     /// Counts on every CPU the I/Os that these threads hand over.
     fn count(&self, threads: &[u32]) -> io::Result<Vec<File>> {
         let filter = filter(threads);
-        online_cpus(&System::real())
+        online_cpus()
             .into_iter()
             .map(|cpu| {
-                let event = event(self.number, cpu)?;
-                // SAFETY: the filter is a string with a zero at its end, and the kernel copies it.
-                let result = unsafe {
-                    libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_SET_FILTER, filter.as_ptr())
-                };
-                match result {
-                    0 => Ok(event),
-                    _ => Err(io::Error::last_os_error()),
-                }
+                let event = perf::open(&EventAttributes::of_tracepoint(self.number), cpu)?;
+                perf::filter(&event, &filter)?;
+                Ok(event)
             })
             .collect()
     }
@@ -167,44 +132,6 @@ impl Tracepoint {
     }
 }
 
-/// The number's text, from a tracefs that is mounted nowhere. This takes the privilege to mount.
-fn from_unmounted_tracefs() -> io::Result<String> {
-    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(&context)?;
-    let root = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
-    let file = openat(root, TRACEPOINT, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut text = String::new();
-    File::from(file).read_to_string(&mut text)?;
-    Ok(text)
-}
-
-/// An event that counts a tracepoint on one CPU, for any thread that runs there.
-fn event(number: u64, cpu: u32) -> io::Result<File> {
-    let attributes = EventAttributes {
-        kind: PERF_TYPE_TRACEPOINT,
-        size: size_of::<EventAttributes>() as u32,
-        config: number,
-        ..EventAttributes::default()
-    };
-    let (every_thread, no_group) = (-1, -1);
-    // SAFETY: the kernel reads the attributes, which are as long as they say.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            every_thread,
-            cpu as i32,
-            no_group,
-            PERF_FLAG_FD_CLOEXEC,
-        )
-    };
-    match i32::try_from(result) {
-        // SAFETY: the kernel has just made this descriptor, and it has no other owner.
-        Ok(descriptor @ 0..) => Ok(File::from(unsafe { OwnedFd::from_raw_fd(descriptor) })),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 fn sum(events: &[File]) -> io::Result<u64> {
     events.iter().try_fold(0u64, |sum, mut event| {
         let mut count = [0; 8];
@@ -213,10 +140,9 @@ fn sum(events: &[File]) -> io::Result<u64> {
     })
 }
 
-/// The filter that names the threads for the kernel, with a zero at the end. If there are too many
-/// to name each, it is the range from the first to the last: those of one process are mostly next
-/// to each other.
-fn filter(threads: &[u32]) -> Vec<u8> {
+/// The filter that names the threads for the kernel. If there are too many to name each, it is the
+/// range from the first to the last: those of one process are mostly next to each other.
+fn filter(threads: &[u32]) -> CString {
     let each: Vec<String> = threads.iter().map(|id| format!("common_pid=={id}")).collect();
     let mut text = each.join("||");
     if FILTER_MAX < text.len() {
@@ -224,8 +150,7 @@ fn filter(threads: &[u32]) -> Vec<u8> {
         let last = threads.iter().max().copied().unwrap_or_default();
         text = format!("common_pid>={first}&&common_pid<={last}");
     }
-    text.push('\0');
-    text.into_bytes()
+    CString::new(text).expect("numbers and operators contain no zero")
 }
 
 /// The threads of this process.
@@ -260,26 +185,24 @@ fn threads(system: &System) -> Vec<(u32, Span)> {
     named(system, NAME).into_iter().filter_map(|id| Some((id, cpu(id)?))).collect()
 }
 
-fn online_cpus(system: &System) -> Vec<u32> {
-    super::counters::cpus(system).into_iter().map(|(cpu, _)| cpu).collect()
-}
-
 fn first_cpu() -> u32 {
-    online_cpus(&System::real()).first().copied().unwrap_or(0)
+    online_cpus().first().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
     fn a_filter_names_each_thread_or_their_range() {
-        assert_eq!(filter(&[7, 31]), b"common_pid==7||common_pid==31\0");
+        assert_eq!(filter(&[7, 31]).as_c_str(), c"common_pid==7||common_pid==31");
         let many: Vec<u32> = (70_000..70_500).collect();
-        assert_eq!(filter(&many), b"common_pid>=70000&&common_pid<=70499\0");
+        assert_eq!(filter(&many).as_c_str(), c"common_pid>=70000&&common_pid<=70499");
         let most: Vec<u32> = (4_000_000..4_000_160).collect();
-        assert!(filter(&most).starts_with(b"common_pid==4000000||"));
-        assert!(filter(&most).len() < 4096);
+        assert!(filter(&most).to_bytes().starts_with(b"common_pid==4000000||"));
+        assert!(filter(&most).count_bytes() < 4095);
     }
 
     #[test]

@@ -281,7 +281,8 @@ fn layer(system: &System, device: &DeviceFolder) -> Layer {
     layer
 }
 
-fn kind(device: &DeviceFolder) -> LayerKind {
+/// What a block device is.
+pub(crate) fn kind(device: &DeviceFolder) -> LayerKind {
     if device.has("partition") {
         LayerKind::Partition
     } else if device.has("md") {
