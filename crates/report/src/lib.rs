@@ -17,3 +17,4 @@ pub mod results;
 pub mod summary;
 pub mod terminal;
 pub mod thresholds;
+pub mod watched;

@@ -13,7 +13,11 @@ use crate::terminal::{self, Style};
 
 /// A document at a level.
 pub fn document(document: &Document, level: Level) -> String {
-    let page = Page::of(document, level.folding());
+    page(&Page::of(document, level.folding()))
+}
+
+/// A page.
+pub fn page(page: &Page) -> String {
     let mut out = format!("# {}\n", escape(&page.title));
     let answer = page.answer.iter();
     answer.for_each(|one| paragraph(&mut out, &format!("**{}**", escape(&one.text))));

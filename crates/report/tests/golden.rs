@@ -301,4 +301,5 @@ fn the_schemas_are_up_to_date() {
     let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
     check(&schemas.join("result-2.json"), document::schema().as_bytes());
     check(&schemas.join("calibration-1.json"), document::calibration_schema().as_bytes());
+    check(&schemas.join("watch-1.json"), fathom_report::watched::watch_schema().as_bytes());
 }

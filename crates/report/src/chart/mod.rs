@@ -11,6 +11,7 @@ pub mod peak;
 pub mod sustain;
 mod sweep;
 pub mod trial;
+pub mod watched;
 
 pub use colors::{Palette, SERIES, scale_color, scale_stops};
 

@@ -603,7 +603,7 @@ pub fn schema() -> String {
 }
 
 /// A moment as RFC 3339 writes it, in UTC, to the millisecond.
-fn rfc3339(unix_ns: u64) -> String {
+pub fn rfc3339(unix_ns: u64) -> String {
     let Utc { year, month, day, hour, minute, second } = Utc::from_unix(unix_ns / 1_000_000_000);
     let millis = unix_ns / 1_000_000 % 1000;
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")

@@ -9,7 +9,7 @@ use super::plotly;
 use crate::chart;
 use crate::document::Document;
 use crate::figures::{self, Summary};
-use crate::page::{StepGroup, groups};
+use crate::page::{Block, Drawing, Page, StepGroup, groups};
 
 /// Percentiles of the overview, with their colors.
 const OVERVIEW: [(Quantile, &str); 3] =
@@ -28,6 +28,26 @@ pub fn figures(document: &Document) -> Value {
         all.extend(chart::trial::charts(trial, place + 1).iter().flat_map(plotly::figures));
     }
     Value::Array(all)
+}
+
+/// The figures of the charts in a page.
+pub fn of_page(page: &Page) -> Value {
+    let mut all = Vec::new();
+    of_blocks(&page.blocks, &mut all);
+    Value::Array(all)
+}
+
+fn of_blocks(blocks: &[Block], all: &mut Vec<Value>) {
+    for block in blocks {
+        match block {
+            Block::Section(section) => of_blocks(&section.blocks, all),
+            Block::Charts(drawings) => all.extend(drawings.iter().flat_map(|one| match one {
+                Drawing::Chart(chart) => plotly::figures(chart),
+                Drawing::Named { .. } => Vec::new(),
+            })),
+            _ => {}
+        }
+    }
 }
 
 /// The figures of steps that are compared in one unit: their throughput as bars, and their

@@ -12,6 +12,7 @@ mod plotly;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fathom_core::{markup, printable};
+use serde_json::Value;
 
 use crate::document::Document;
 use crate::page::{Level, Page};
@@ -50,11 +51,24 @@ pub fn document_without_library(document: &Document) -> String {
 }
 
 fn document_with(document: &Document, library: &str) -> String {
+    file(&Page::of(document, Level::Complete), &charts::figures(document), library)
+}
+
+/// A page that is no document's, as an HTML file: its charts are in it.
+pub fn page(page: &Page) -> String {
+    file(page, &charts::of_page(page), &STANDARD.encode(LIBRARY))
+}
+
+/// The same without the chart library: for tests of the rest.
+pub fn page_without_library(page: &Page) -> String {
+    file(page, &charts::of_page(page), "")
+}
+
+fn file(page: &Page, figures: &Value, library: &str) -> String {
     let policy = format!(
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:; \
          style-src 'unsafe-inline'; script-src 'sha256-{SCRIPT_HASH}' 'sha256-{LIBRARY_HASH}'"
     );
-    let page = Page::of(document, Level::Complete);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
@@ -66,8 +80,8 @@ fn document_with(document: &Document, library: &str) -> String {
          <script type=\"text/plain\" id=\"library\">{library}</script>\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
         title = escape(&page.title),
-        body = page::body(&page),
-        figures = json_in_html(&charts::figures(document).to_string()),
+        body = page::body(page),
+        figures = json_in_html(&figures.to_string()),
         license = LIBRARY_LICENSE,
     )
 }

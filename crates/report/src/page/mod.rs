@@ -12,6 +12,7 @@ mod maps;
 mod overview;
 mod target;
 mod trial;
+mod watched;
 
 pub use answer::answer;
 pub use calibration::calibration;
@@ -19,6 +20,7 @@ pub use illustration::{Illustration, Subject, illustrations};
 pub use key_figures::key_figures;
 pub use overview::{StepGroup, TRIALS_DRAWN, draws_trials, groups};
 pub use target::target;
+pub use watched::watched;
 
 use fathom_core::verdict::code_in_words;
 

@@ -42,6 +42,13 @@ pub fn answer(document: &crate::document::Document, style: &Style) -> String {
     out
 }
 
+/// A sentence by itself, without a newline at its end.
+pub fn line(one: &Sentence, style: &Style) -> String {
+    let mut out = String::new();
+    sentence(&mut out, one, style);
+    out.trim_end_matches('\n').to_owned()
+}
+
 /// A page.
 pub fn page(page: &Page, style: &Style) -> String {
     let mut out = String::new();
