@@ -26,6 +26,7 @@ mod signals;
 mod spoken;
 mod trace;
 mod users;
+mod watch;
 mod workload;
 
 use std::panic::{self, PanicHookInfo};
@@ -92,6 +93,7 @@ fn perform(command: &Command) -> Result<u8, Error> {
         Command::Map(args) => commands::map::perform(args),
         Command::Workloads(args) => commands::workloads::perform(args),
         Command::Inspect(args) => commands::inspect::perform(args),
+        Command::Watch(args) => commands::watch::perform(args),
         Command::Prepare(args) => commands::prepare::perform(args),
         Command::Calibrate(args) => commands::calibrate::perform(args),
         Command::Report(args) => commands::report::perform(args),

@@ -17,7 +17,7 @@ use fathom_engine::sim::{self, GridOptions, Model, StoredMap};
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
 use fathom_report::document::{self, Conclusion, Document, Ended, Header, Line};
 use fathom_report::page::Level;
-use fathom_report::{csv, export, html, image, markdown, page, terminal};
+use fathom_report::{csv, export, html, image, markdown, page, terminal, watched};
 
 use crate::cli::args::{Args, Command};
 use crate::cli::described::Described;
@@ -42,8 +42,9 @@ pub struct Reader {
 }
 
 /// All of them.
-pub const ALL: [Reader; 9] = [
+pub const ALL: [Reader; 10] = [
     Reader { name: "result", read: result },
+    Reader { name: "watch", read: watch },
     Reader { name: "workload", read: workload },
     Reader { name: "command-line", read: command_line },
     Reader { name: "quantities", read: quantities },
@@ -92,6 +93,18 @@ fn show(document: &Document) {
     for trial in &document.trials {
         let _ = trial.record();
     }
+}
+
+/// Reads the file of a watch, and shows it in every format.
+pub fn watch(bytes: &[u8]) {
+    let Ok(Ok(result)) = watched::read_from(&mut &*bytes) else { return };
+    let page = page::watched(&result, Level::Complete);
+    let lengths = [
+        terminal::page(&page, &terminal::Style { width: 40, color: true }).len(),
+        markdown::page(&page).len(),
+        html::page_without_library(&page).len(),
+    ];
+    assert!(lengths.iter().all(|&length| length > 0), "{lengths:?}");
 }
 
 /// Reads a workload file, and resolves its description.

@@ -19,11 +19,12 @@ use common::{Place, code, stderr, stdout};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The pages whose blocks of commands are run.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "README.md",
     "docs/diskspd.md",
     "docs/install.md",
     "docs/trace.md",
+    "docs/watch.md",
     "docs/workloads.md",
     "docs/studies/access-mix.md",
     "docs/studies/best-practice.md",
@@ -216,6 +217,11 @@ fn shortened(words: &[String]) -> Vec<String> {
             let words = with(with(words, &["--duration"], "100ms"), &["--warm-up"], "10ms");
             let file = words.iter().any(|word| word.starts_with("dev/"));
             if file { words } else { with(words, &["--size"], "64m") }
+        }
+        // What follows -- is another program's.
+        "watch" if has("--") => words,
+        "watch" => {
+            with(with(words, &["--duration", "-d"], "300ms"), &["--interval", "-i"], "100ms")
         }
         "prepare" => with(words, &["--size"], "4m"),
         "calibrate" => with(words, &["--duration"], "10ms"),

@@ -72,9 +72,10 @@ impl fmt::Display for EventsMissing {
         match self {
             Self::NotWanted => f.write_str("only counters were asked for"),
             Self::NoRequests => f.write_str("none of these devices has requests of its own"),
-            Self::Tracefs(cause) if is_forbidden(cause) => {
-                f.write_str("tracefs (/sys/kernel/tracing) may be read by root alone")
-            }
+            Self::Tracefs(cause) if is_forbidden(cause) => f.write_str(
+                "tracefs (/sys/kernel/tracing) may be read by root alone, in a container by a \
+                     privileged one",
+            ),
             Self::Tracefs(cause) => {
                 write!(f, "tracefs (/sys/kernel/tracing) cannot be read ({})", crate::plain(cause))
             }

@@ -110,6 +110,8 @@ pub enum Command {
     Workloads(Workloads),
     /// Show what a target is, and every device below it
     Inspect(Inspect),
+    /// Watch what any program does to the disks, second by second
+    Watch(Watch),
     /// Create a file to measure on, and write all of it with unique data
     Prepare(Prepare),
     /// Measure the limits of fathom itself on this host, in a few seconds
@@ -160,6 +162,45 @@ pub struct DiskspdOwn {
     pub consent: Consent,
     #[command(flatten)]
     pub results: Results,
+}
+
+/// `fathom watch`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Watch {
+    /// Disks, or files and folders on them: /dev/nvme0n1, sda, /var/lib/postgresql. Of a partition,
+    /// the whole disk is watched [default: all real disks]
+    #[arg(value_name = "TARGET")]
+    pub targets: Vec<PathBuf>,
+    /// The time that each line, row and point in a chart sums up
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s",
+          value_parser = values::watch_interval)]
+    pub interval: Span,
+    /// End after this time [default: until Ctrl-C]
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    pub duration: Option<Span>,
+    /// End after this many intervals
+    #[arg(short, long, value_name = "NUMBER", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub count: Option<u32>,
+    /// Read only the kernel's counters, which cost nothing and need no privilege: means, but no
+    /// percentiles and no programs
+    #[arg(long)]
+    pub counters: bool,
+    /// Print a line for each disk and interval, as without a terminal
+    #[arg(long)]
+    pub plain: bool,
+    /// Write a table with a row for each interval
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Name the columns of --csv as typeperf does: \\HOST\PhysicalDisk(sda)\Avg. Disk sec/Read
+    #[arg(long, requires = "csv")]
+    pub typeperf_names: bool,
+    /// Keep everything in a result file, which `fathom report` shows
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// A command: it is watched from its start to its end, and its exit code is that of fathom
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 /// `fathom completions`.

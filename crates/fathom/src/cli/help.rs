@@ -251,6 +251,25 @@ const ALL: &[Brief] = &[
         examples: &["fathom inspect /dev/md0", "fathom inspect test.dat --probe --overwrite"],
     },
     Brief {
+        command: "watch",
+        rows: &[&[
+            ("targets", "Disks, or files and folders on them"),
+            ("interval", "The time that each line sums up"),
+            ("duration", "End after this time"),
+            ("count", "End after this many intervals"),
+            ("counters", "Only the kernel's counters: no percentiles"),
+            ("plain", "Lines instead of a full screen"),
+            ("csv", "Write a table"),
+            ("out", "Keep everything in a result file"),
+            ("command", "Watch this command from its start to its end"),
+        ]],
+        examples: &[
+            "fathom watch --count 3          # all real disks",
+            "fathom watch /mnt/data/file --duration 2s --out watch.jsonl",
+            "fathom watch . -- cp test.dat copy.dat",
+        ],
+    },
+    Brief {
         command: "prepare",
         rows: &[&[
             ("file", "The file to create"),

@@ -8,7 +8,7 @@ use fathom_core::spec::{
 };
 use fathom_core::{Bytes, ParseUnitError, Quantile, Span};
 
-use crate::limits::MOST;
+use crate::limits::{MOST, SHORTEST_INTERVAL};
 
 /// A queue depth as typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,6 +189,15 @@ pub fn percentile(text: &str) -> Result<Quantile, String> {
         _ => {
             Err("this is no percentile: write numbers between 0 and 100, such as 50,95,99.9".into())
         }
+    }
+}
+
+/// Reads the length of an interval.
+pub fn watch_interval(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|cause: ParseUnitError| cause.to_string())?;
+    match SHORTEST_INTERVAL <= span {
+        true => Ok(span),
+        false => Err(format!("{span} is too short: the shortest interval is {SHORTEST_INTERVAL}")),
     }
 }
 

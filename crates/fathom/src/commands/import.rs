@@ -11,7 +11,7 @@ use crate::error::{Error, exit};
 use crate::foreign::Foreign;
 use crate::import::{self, Imported, Output};
 use crate::output;
-use crate::session::unix_ns;
+use crate::session::{self, unix_ns};
 
 /// The remedy for a file that cannot be read.
 const NAME_ONE: &str = "name what `fio --output-format=json` or Diskplorer wrote";
@@ -44,9 +44,8 @@ pub fn perform(args: &Import) -> Result<u8, Error> {
     let stem = args.files[0].file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let (outputs, mut journal) =
         Outputs::create("import", &stem.unwrap_or_default(), &results, false)?;
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    let command_line: Vec<String> = std::iter::once("fathom".to_owned()).chain(words).collect();
-    let header = Header::imported(env!("CARGO_PKG_VERSION"), &command_line, unix_ns(), source);
+    let version = env!("CARGO_PKG_VERSION");
+    let header = Header::imported(version, &session::command_line(), unix_ns(), source);
     journal.append(&Line::Header(Box::new(header)).to_json())?;
     let last = Conclusion { ended: Ended::Completed, sentences, found: Some(found) };
     let last = Line::Conclusion(last).to_json();

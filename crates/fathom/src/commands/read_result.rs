@@ -6,10 +6,40 @@ use std::path::Path;
 
 use fathom_core::Bytes;
 use fathom_report::document::{self, Document};
+use fathom_report::watched::{self, WatchedResult};
 
 use crate::error::{Error, plain};
 use crate::foreign::Foreign;
 use crate::journal::Journal;
+
+/// What a file of fathom's holds.
+pub enum ReadResult {
+    /// Trials.
+    Document(Box<Document>),
+    /// What `fathom watch` saw.
+    Watch(Box<WatchedResult>),
+}
+
+/// Reads a result file of either kind.
+///
+/// # Errors
+///
+/// When it cannot be read or is none.
+pub fn read_any(path: &Path) -> Result<ReadResult, Error> {
+    let mut reader = open(path)?;
+    let beginning = reader.fill_buf().map_err(|cause| unreadable(path, &cause))?;
+    if !watched::is_watch(beginning) {
+        return Ok(ReadResult::Document(Box::new(read_from(path, &mut reader)?)));
+    }
+    let outcome = watched::read_from(&mut reader).map_err(|cause| unreadable(path, &cause))?;
+    let watch = outcome.map_err(|error| Error::file(path, error.problem(), error.remedy()))?;
+    Ok(ReadResult::Watch(Box::new(watch)))
+}
+
+fn open(path: &Path) -> Result<BufReader<Foreign>, Error> {
+    let file = Foreign::open(path, PIPE_LIMIT).map_err(|why| Error::file(path, why, NAME))?;
+    Ok(BufReader::with_capacity(READ_BUFFER, file))
+}
 
 /// Reads a result file.
 ///
@@ -17,8 +47,7 @@ use crate::journal::Journal;
 ///
 /// When it cannot be read or is not one.
 pub fn read(path: &Path) -> Result<Document, Error> {
-    let file = Foreign::open(path, PIPE_LIMIT).map_err(|why| Error::file(path, why, NAME))?;
-    read_from(path, &mut BufReader::with_capacity(READ_BUFFER, file))
+    read_from(path, &mut open(path)?)
 }
 
 /// The result of a run, even if another file has its name by now.

@@ -7,8 +7,9 @@ use fathom_report::summary::summary;
 use fathom_report::{csv, markdown, terminal};
 
 use super::images::{self, Format};
+use super::read_result::ReadResult;
 use super::written::put;
-use super::{outputs, read_result};
+use super::{outputs, read_result, report_watch};
 use crate::cli::args::Report;
 use crate::cli::options::Reports;
 use crate::error::{Error, exit};
@@ -40,7 +41,10 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
         output::leave_stdout_to_the_document();
     }
     outputs::distinct(files)?;
-    let document = read_result::read(&args.result)?;
+    let document = match read_result::read_any(&args.result)? {
+        ReadResult::Document(document) => *document,
+        ReadResult::Watch(watch) => return report_watch::perform(args, &watch),
+    };
     if args.summary {
         let json = serde_json::to_string_pretty(&summary(&document));
         let json = json.expect("these types have string keys and no failing parts");

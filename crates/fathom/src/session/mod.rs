@@ -85,6 +85,13 @@ pub fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
 }
 
+/// The words that this process was started with. The path of the binary says nothing about the
+/// measurement.
+pub fn command_line() -> Vec<String> {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("fathom".to_owned()).chain(words).collect()
+}
+
 /// Writes the header: from here on the result file can be read.
 ///
 /// # Errors
@@ -98,9 +105,7 @@ pub fn begin(
     points: u32,
     experiment: Option<&document::Experiment>,
 ) -> Result<(), Error> {
-    // The path of the binary says nothing about the measurement.
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    let command_line: Vec<String> = std::iter::once("fathom".to_owned()).chain(words).collect();
+    let command_line = command_line();
     let identities = experiment.map(|_| targets.iter().map(identity::of).collect::<Vec<_>>());
     let identities = identities.unwrap_or_default();
     // A resume has to find relative paths again.

@@ -1,0 +1,122 @@
+//! What happened from the beginning to the end, for the last lines of `fathom watch`.
+
+use std::collections::BTreeMap;
+
+use fathom_core::figures::{number, percent, time};
+use fathom_core::watch::{Caused, Counted, Observed, ObservedFlow};
+use fathom_core::{Bytes, Quantile, Span};
+use fathom_engine::watch::{DiskWatch, WatchedInterval};
+
+/// The programs that are named; the others are counted together.
+const PROGRAMS: usize = 5;
+
+/// Everything since the beginning.
+#[derive(Clone, Debug, Default)]
+pub struct Sum {
+    disks: Vec<(Option<Counted>, Option<Observed>)>,
+    length: Span,
+    lost: u64,
+    own_cpu: Span,
+}
+
+impl Sum {
+    /// Adds an interval.
+    pub fn add(&mut self, interval: &WatchedInterval) {
+        self.disks.resize(interval.disks.len(), (None, None));
+        for ((counted, observed), slice) in self.disks.iter_mut().zip(&interval.disks) {
+            if let Some(new) = &slice.counted {
+                counted.get_or_insert_default().add(new);
+            }
+            if let Some(new) = &slice.observed {
+                observed.get_or_insert_default().merge(new);
+            }
+        }
+        self.length += interval.length;
+        self.lost += interval.lost;
+        self.own_cpu += interval.own_cpu;
+    }
+
+    /// The lines that say it, disk by disk.
+    pub fn lines(&self, watch: &DiskWatch) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (disk, (counted, observed)) in watch.disks().iter().zip(&self.disks) {
+            let Some(counted) = counted else { continue };
+            if counted.ios() + counted.flushes.ios + counted.discards.ios == 0 {
+                lines.push(format!("{}: no I/O", disk.name));
+                continue;
+            }
+            let flow = |flow: fn(&Observed) -> &ObservedFlow| observed.as_ref().map(flow);
+            lines.push(format!("{}: {}", disk.name, used(counted)));
+            for (name, counted, observed) in [
+                ("reads", counted.reads, flow(|it| &it.reads)),
+                ("writes", counted.writes, flow(|it| &it.writes)),
+                ("discards", counted.discards, flow(|it| &it.discards)),
+                ("flushes", counted.flushes, flow(|it| &it.flushes)),
+            ] {
+                if counted.ios > 0 {
+                    let size = Bytes(counted.bytes.0);
+                    let moved = if size.is_zero() { String::new() } else { format!(", {size}") };
+                    let ios = number(counted.ios as f64);
+                    let times = observed
+                        .and_then(times)
+                        .or_else(|| counted.mean_time().map(|mean| format!("mean {}", time(mean))));
+                    let times = times.map(|times| format!(", {times}")).unwrap_or_default();
+                    lines.push(format!("  {name:<8} {ios}{moved}{times}"));
+                }
+            }
+            let programs = observed.as_ref().map(|it| by_share(&it.programs)).unwrap_or_default();
+            if !programs.is_empty() {
+                let named = programs.iter().take(PROGRAMS).map(|(program, share)| {
+                    format!("{} {}", watch.program(*program), percent(*share))
+                });
+                let named: Vec<String> = named.collect();
+                lines.push(format!("  by       {}", named.join(", ")));
+            }
+        }
+        if self.lost > 0 {
+            lines.push(format!(
+                "the kernel dropped {} events: counts and bytes are exact, times and programs lack \
+                 these",
+                number(self.lost as f64)
+            ));
+        }
+        let share = self.own_cpu.0 as f64 / self.length.0.max(1) as f64;
+        lines.push(format!("watching took {} of a CPU", percent(share)));
+        lines
+    }
+}
+
+/// "busy 34 %, 1.2 in flight on average".
+fn used(counted: &Counted) -> String {
+    format!(
+        "busy {}, {} in flight on average",
+        percent(counted.utilization()),
+        number(counted.mean_queue())
+    )
+}
+
+/// "mean 0.210 ms (queue 0.010, device 0.200), p50 ..., p99 ..., longest ...".
+fn times(flow: &ObservedFlow) -> Option<String> {
+    let all = &flow.response_time;
+    let mut words = format!("mean {}", time(all.mean()?));
+    if let (Some(queue), Some(device)) = (flow.queue_time.mean(), flow.device_time.mean()) {
+        words += &format!(" (queue {}, device {})", time(queue), time(device));
+    }
+    for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+        let carries = all.count() as f64 * (1.0 - quantile) >= 10.0;
+        if let Some(value) = all.quantile(Quantile(quantile)).filter(|_| carries) {
+            words += &format!(", {name} {}", time(value as f64));
+        }
+    }
+    Some(words + &format!(", longest {}", time(all.max()? as f64)))
+}
+
+/// The programs by their share of all I/Os, the largest first.
+pub fn by_share(programs: &BTreeMap<u32, Caused>) -> Vec<(u32, f64)> {
+    let all: u64 = programs.values().map(Caused::ios).sum();
+    let share =
+        |(program, caused): (&u32, &Caused)| (*program, caused.ios() as f64 / all.max(1) as f64);
+    let mut shares: Vec<(u32, f64)> = programs.iter().map(share).collect();
+    shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+    shares
+}
