@@ -133,9 +133,8 @@ fn read_by_a_shell(place: &Place, line: &str) -> Vec<Vec<String>> {
     commands.map(|words| words.split('\0').map(ToOwned::to_owned).collect()).collect()
 }
 
-/// The targets, with their sizes here in MiB.
-const TARGETS: [(&str, u64); 17] = [
-    ("test.dat", 16),
+/// The targets beside those of every page, with their sizes here in MiB.
+const TARGETS: [(&str, u64); 7] = [
     ("io.dat", 16),
     ("dev/nvme0n1", 256),
     ("dev/ng0n1", 16),
@@ -143,25 +142,11 @@ const TARGETS: [(&str, u64); 17] = [
     ("dev/sdb", 256),
     ("dev/md0", 256),
     ("mnt/data/file", 1),
-    ("data/db/users.dat", 16),
-    ("data/db/users-1.dat", 16),
-    ("data/db/users-2.dat", 16),
-    ("data/db/history.dat", 16),
-    ("data/db/history-1.dat", 16),
-    ("data/db/history-2.dat", 16),
-    ("data/db/results.dat", 16),
-    ("data/db/staging.dat", 16),
-    ("data/log/redo.dat", 16),
 ];
 
 /// A folder with everything that the examples name.
 fn place() -> Place {
-    let place = Place::new();
-    for (name, mib) in TARGETS {
-        let path = place.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::File::create(path).unwrap().set_len(mib << 20).unwrap();
-    }
+    let place = Place::with_stand_ins(&TARGETS);
     for folder in ["mnt/g", "mnt/other", "examples", "data/tmp"] {
         std::fs::create_dir_all(place.join(folder)).unwrap();
     }

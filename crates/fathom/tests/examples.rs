@@ -13,25 +13,15 @@ use common::{Place, code, stderr, stdout};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
-/// The targets of the examples and their sizes here, in MiB. Nothing was written to them, so reads
-/// of them are judged void.
-const TARGETS: [(&str, u64); 21] = [
-    ("test.dat", 16),
+/// The targets of the examples beside those of every page, and their sizes here, in MiB. Nothing was
+/// written to them, so reads of them are judged void.
+const TARGETS: [(&str, u64); 11] = [
     ("pictures/a", 1),
     ("pictures/below/b", 1),
     ("dev/nvme0n1", 16),
     ("dev/nvme1n1p2", 16),
     // A region of this target begins at 900 GiB.
     ("dev/sdb", 1 << 20),
-    ("data/db/users.dat", 16),
-    ("data/db/users-1.dat", 16),
-    ("data/db/users-2.dat", 16),
-    ("data/db/history.dat", 16),
-    ("data/db/history-1.dat", 16),
-    ("data/db/history-2.dat", 16),
-    ("data/db/results.dat", 16),
-    ("data/db/staging.dat", 16),
-    ("data/log/redo.dat", 16),
     ("data/test/iobw.tst", 16),
     ("data/test/unique.dat", 16),
     ("data/test/reducible.dat", 16),
@@ -42,12 +32,7 @@ const TARGETS: [(&str, u64); 21] = [
 
 /// A folder with the examples and their targets.
 fn place() -> Place {
-    let place = Place::new();
-    for (name, mib) in TARGETS {
-        let path = place.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::File::create(path).unwrap().set_len(mib << 20).unwrap();
-    }
+    let place = Place::with_stand_ins(&TARGETS);
     std::fs::create_dir(place.join("examples")).unwrap();
     for (name, text) in examples() {
         std::fs::write(place.join("examples").join(name), here(&text)).unwrap();

@@ -51,7 +51,11 @@ const CALLS_PER_BYTE: usize = 100;
 /// Other files of the project that are seeds of the fuzzer with this name.
 fn seeds(name: &str) -> &'static [&'static str] {
     match name {
-        "result" => &["crates/report/tests/data", "crates/report/tests/data/version-1"],
+        "result" => &[
+            "crates/report/tests/data",
+            "crates/report/tests/data/packed",
+            "crates/report/tests/data/version-1",
+        ],
         "workload" => &["crates/fathom/workloads", "examples", "examples/studies"],
         "diskspd-profile" => &["crates/fathom/tests/data/diskspd"],
         "import" => &["tests/data/fio"],

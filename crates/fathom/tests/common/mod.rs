@@ -10,6 +10,20 @@ use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
 use fathom_report::document::{self, Document};
 use tempfile::TempDir;
 
+/// The file of most examples, and those of the database in `examples/database.toml`.
+const NAMED: [(&str, u64); 10] = [
+    ("test.dat", 16),
+    ("data/db/users.dat", 16),
+    ("data/db/users-1.dat", 16),
+    ("data/db/users-2.dat", 16),
+    ("data/db/history.dat", 16),
+    ("data/db/history-1.dat", 16),
+    ("data/db/history-2.dat", 16),
+    ("data/db/results.dat", 16),
+    ("data/db/staging.dat", 16),
+    ("data/log/redo.dat", 16),
+];
+
 /// A folder in which fathom runs. The folder is removed with the test.
 pub struct Place {
     folder: TempDir,
@@ -28,6 +42,18 @@ impl Place {
             Ok(folder) => Self { folder },
             Err(_) => Self::new(),
         }
+    }
+
+    /// With stand-ins for the targets that pages and examples name: those of [`NAMED`], and these.
+    /// Their sizes are in MiB, and nothing was written to them.
+    pub fn with_stand_ins(others: &[(&str, u64)]) -> Self {
+        let place = Self::new();
+        for (name, mib) in NAMED.iter().chain(others) {
+            let path = place.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::File::create(path).unwrap().set_len(mib << 20).unwrap();
+        }
+        place
     }
 
     pub fn path(&self) -> &Path {
