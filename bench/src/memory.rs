@@ -18,7 +18,7 @@ use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::judge;
 use fathom_core::{Bytes, Span, SplitMix64};
 use fathom_engine::replay;
-use fathom_report::document::{self, Header, HeaderInput, Line};
+use fathom_report::document::{self, DistributionForm, Header, HeaderInput, Line};
 use fathom_report::page::Level;
 use fathom_report::terminal::{self, Style};
 use fathom_report::{csv, html};
@@ -184,7 +184,7 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
     let write = || {
         let mut out = BufWriter::new(File::create_new(result)?);
         writeln!(out, "{}", Line::Header(Box::new(header)).to_json())?;
-        document::write_trial(&mut out, &trial, &judgement)?;
+        document::write_trial(&mut out, &trial, &judgement, DistributionForm::Pairs)?;
         out.write_all(b"\n")?;
         out.flush()
     };

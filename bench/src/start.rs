@@ -19,7 +19,7 @@ use fathom_core::{Bytes, Span};
 use fathom_engine::host::{self, IoWqWatch};
 use fathom_engine::target::{self, OpenTarget, Opening, Overwrite};
 use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
-use fathom_report::document;
+use fathom_report::document::{self, DistributionForm};
 
 use crate::engine::random_reads;
 use crate::peers::{Profile, Scratch, StandIn, build, folder, median, said, stops_on_signals};
@@ -237,7 +237,7 @@ impl StartSession {
         let judgement = judge(&trial, &self.host, &self.facts);
         let mut write = || -> io::Result<()> {
             let mut out = BufWriter::new(&mut *file);
-            document::write_trial(&mut out, &trial, &judgement)?;
+            document::write_trial(&mut out, &trial, &judgement, DistributionForm::Pairs)?;
             out.flush()?;
             drop(out);
             file.sync_data()

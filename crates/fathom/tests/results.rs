@@ -1025,6 +1025,9 @@ fn trials_that_are_too_many_to_be_drawn_keep_the_distributions_of_batches() {
         assert_eq!(code(&place.run(&words)), 0);
         let document = read(&place.join(&out));
         assert_eq!(document.trials.len(), points);
+        // Where there are few, a script can read the distributions of whole windows.
+        let text = std::fs::read_to_string(place.join(&out)).unwrap();
+        assert_eq!(text.contains("\"buckets\":[["), points == 12);
         for trial in &document.trials {
             assert_eq!((trial.series.len(), trial.intervals().count()), (stretches, 30));
             let times = trial.stretches().into_iter().map(|one| one.response_time[0].count());

@@ -6,7 +6,7 @@ use fathom_core::spec::{BackendKind, Kind, Pacing, Point, Region, Stream};
 use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::Judgement;
 use fathom_core::{Bytes, Span, stats};
-use fathom_report::document::{self, Document, Line};
+use fathom_report::document::{self, DistributionForm, Document, Line};
 use fathom_report::terminal::{self, Style};
 use fathom_report::{csv, html};
 
@@ -102,7 +102,7 @@ fn file(document: &Document) -> Vec<u8> {
 /// The result file of the run.
 fn bytes(trial: &Trial) -> Vec<u8> {
     let mut bytes = header();
-    document::write_trial(&mut bytes, trial, &judgement()).unwrap();
+    document::write_trial(&mut bytes, trial, &judgement(), DistributionForm::Pairs).unwrap();
     bytes.push(b'\n');
     bytes
 }
@@ -126,7 +126,7 @@ fn what_is_written_piece_by_piece_is_the_whole_line() {
     let whole = document::Trial::new(&short, &judgement());
     assert!(whole.intervals.is_empty());
     let mut pieces = Vec::new();
-    document::write_trial(&mut pieces, &short, &judgement()).unwrap();
+    document::write_trial(&mut pieces, &short, &judgement(), DistributionForm::Pairs).unwrap();
     assert!(pieces == Line::Trial(Box::new(whole)).to_json().as_bytes());
 }
 

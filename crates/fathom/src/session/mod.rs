@@ -22,7 +22,9 @@ use fathom_core::verdict::{Judgement, Verdict, judge};
 use fathom_engine::host::{self, IoWqWatch, PauseWatch, Presence};
 use fathom_engine::trace::Tracer;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_traced, sim};
-use fathom_report::document::{self, Conclusion, Ended, Found, Header, HeaderInput, Line};
+use fathom_report::document::{
+    self, Conclusion, DistributionForm, Ended, Found, Header, HeaderInput, Line,
+};
 use fathom_report::page::TRIALS_DRAWN;
 
 use crate::contents::Contents;
@@ -244,7 +246,8 @@ impl Session<'_> {
         contents.ran(&trial.point);
         trial.is_void = judgement.verdict() == Verdict::Void;
         course.take(judgement.verdict_on_result(), trial.point.time());
-        journal.append_result(&|out| document::write_trial(out, trial, &judgement));
+        let form = course.form();
+        journal.append_result(&|out| document::write_trial(out, trial, &judgement, form));
         if let Some(mistake) = mistake {
             panic::resume_unwind(mistake);
         }
@@ -431,6 +434,12 @@ impl<'a> Course<'a> {
     /// time, distributions over time would only make the result file larger.
     pub fn of_experiment(trace: Option<&'a mut TraceFile>, points: u32) -> Self {
         Self { batched: TRIALS_DRAWN < points as usize, ..Self::new(trace) }
+    }
+
+    /// How the distributions of whole windows are written: readable for every program where there
+    /// are few of them.
+    fn form(&self) -> DistributionForm {
+        if self.batched { DistributionForm::Coded } else { DistributionForm::Pairs }
     }
 
     /// Takes a trial that is in the file, whose point was planned to load the targets for this

@@ -1,5 +1,6 @@
-//! The distribution of a time: pairs of numbers in memory, and coded in the file. A trial has hundreds
-//! of them, and as pairs they would take nine tenths of a result file.
+//! The distribution of a time: pairs of numbers in memory. In the file a program reads pairs most
+//! easily. A trial has hundreds of distributions over time, which as pairs would take nine tenths of a
+//! result file: those are coded.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +12,7 @@ use super::gamma;
 
 /// The distribution of a time. A bucket reaches from its lower bound to at most 1/128 above it;
 /// below 256 ns each value has its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "WrittenDistribution", try_from = "WrittenDistribution")]
 pub struct Distribution {
     /// The smallest value; none if there is no value.
@@ -23,9 +24,37 @@ pub struct Distribution {
     /// The lower bound of each bucket that holds something, in nanoseconds, and how many values
     /// it holds; in rising order.
     pub buckets: Vec<(u64, u64)>,
+    /// How it is written.
+    pub form: DistributionForm,
+}
+
+impl PartialEq for Distribution {
+    /// How it is written is no part of it.
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |one: &Self| (one.min_ns, one.max_ns, one.sum_ns);
+        parts(self) == parts(other) && self.buckets == other.buckets
+    }
+}
+
+impl Eq for Distribution {}
+
+/// How the buckets of a distribution are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DistributionForm {
+    /// As pairs of numbers.
+    #[default]
+    Pairs,
+    /// In bits, a fifth as long.
+    Coded,
 }
 
 impl Distribution {
+    /// The same, to be written in bits.
+    #[must_use]
+    pub fn coded(self) -> Self {
+        Self { form: DistributionForm::Coded, ..self }
+    }
+
     /// How many values there are.
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|&(_, n)| n).sum()
@@ -46,6 +75,7 @@ impl From<&SparseHistogram> for Distribution {
             max_ns: any.then_some(sparse.max),
             sum_ns: sparse.sum,
             buckets: sparse.buckets().collect(),
+            form: DistributionForm::Pairs,
         }
     }
 }
@@ -66,7 +96,8 @@ struct WrittenDistribution {
     max_ns: Option<u64>,
     /// The sum of all values, exact.
     sum_ns: u128,
-    /// The buckets that hold something, in rising order: for each the distance of its number from that
+    /// In the series, and in experiments of more than 12 points: the buckets that hold something, in
+    /// rising order: for each the distance of its number from that
     /// of the bucket before it (of the first one, its number plus 1), and how many values it holds, both
     /// as Elias gamma codes; all bits in base64, with zeros at the end. A number of n bits has n - 1
     /// zeros and then these bits, the highest first. Absent if there is no value.
@@ -76,25 +107,31 @@ struct WrittenDistribution {
     /// before it, and how many values it holds, both as LEB128; all of them in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     packed: Option<String>,
-    /// The same as pairs, in results of earlier versions and where a bound is that of no bucket: the
-    /// lower bound of each bucket in nanoseconds, and how many values it holds.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    buckets: Vec<(u64, u64)>,
+    /// Elsewhere: the lower bound in nanoseconds of each bucket that holds something, and how many
+    /// values it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    buckets: Option<Vec<(u64, u64)>>,
 }
 
 impl From<Distribution> for WrittenDistribution {
     fn from(times: Distribution) -> Self {
-        let Distribution { min_ns, max_ns, sum_ns, buckets } = times;
-        match code(&buckets) {
+        let Distribution { min_ns, max_ns, sum_ns, buckets, form } = times;
+        let coded = match form {
+            DistributionForm::Pairs => None,
+            DistributionForm::Coded => code(&buckets),
+        };
+        match coded {
             Some(coded) => Self {
                 min_ns,
                 max_ns,
                 sum_ns,
                 coded: (!coded.is_empty()).then_some(coded),
                 packed: None,
-                buckets: Vec::new(),
+                buckets: None,
             },
-            None => Self { min_ns, max_ns, sum_ns, coded: None, packed: None, buckets },
+            None => {
+                Self { min_ns, max_ns, sum_ns, coded: None, packed: None, buckets: Some(buckets) }
+            }
         }
     }
 }
@@ -104,13 +141,13 @@ impl TryFrom<WrittenDistribution> for Distribution {
 
     fn try_from(read: WrittenDistribution) -> Result<Self, &'static str> {
         let WrittenDistribution { min_ns, max_ns, sum_ns, coded, packed, buckets } = read;
-        let buckets = match (coded, packed) {
-            (None, None) => Some(buckets),
-            (Some(coded), _) => decode(&coded),
-            (None, Some(packed)) => unpack(&packed),
+        let (buckets, form) = match (coded, packed) {
+            (None, None) => (Some(buckets.unwrap_or_default()), DistributionForm::Pairs),
+            (Some(coded), _) => (decode(&coded), DistributionForm::Coded),
+            (None, Some(packed)) => (unpack(&packed), DistributionForm::Coded),
         };
         let buckets = buckets.ok_or("the buckets of a distribution are damaged")?;
-        Ok(Self { min_ns, max_ns, sum_ns, buckets })
+        Ok(Self { min_ns, max_ns, sum_ns, buckets, form })
     }
 }
 
@@ -185,7 +222,7 @@ mod tests {
             // Times of every size, from nanoseconds to centuries.
             let values: Vec<u64> =
                 (0..round % 60).map(|k| chance.draw() >> (chance.draw() % 64) >> (k % 3)).collect();
-            let times = of(&values);
+            let times = of(&values).coded();
             let json = json(&times);
             assert!(!json.contains("\"buckets\"") && !json.contains("\"packed\""), "{json}");
             assert_eq!(json.contains("\"coded\""), !values.is_empty());
@@ -228,7 +265,7 @@ mod tests {
         let bits = format!("{bits:0<48}");
         let byte = |at: usize| u8::from_str_radix(&bits[8 * at..8 * at + 8], 2).unwrap();
         let coded = STANDARD.encode((0..6).map(byte).collect::<Vec<u8>>());
-        let written = json(&times);
+        let written = json(&times.coded());
         assert!(written.contains(&format!("\"coded\":\"{coded}\"")), "{written}");
         for damaged in ["!", "AA==", "AAAAAAAAAAAAAAAAAAAA", "AQ==", "IA=="] {
             assert_eq!(decode(damaged), None, "{damaged}");
@@ -239,6 +276,9 @@ mod tests {
     fn earlier_forms_are_read_and_bounds_of_no_bucket_stay_as_they_are() {
         let times = of(&[3, 3, 260, 100_000]);
         let head = r#"{"min_ns":3,"max_ns":100000,"sum_ns":100266"#;
+        let pairs = format!(r#"{head},"buckets":[[3,2],[260,1],[99840,1]]}}"#);
+        assert_eq!(json(&times), pairs);
+        assert_eq!(json(&of(&[])), r#"{"min_ns":null,"max_ns":null,"sum_ns":0,"buckets":[]}"#);
         assert_eq!(read(&format!(r#"{head},"buckets":[[3,2],[260,1],[99840,1]]}}"#)), times);
         let packed = STANDARD.encode([3, 2, 0xff, 0x01, 1, 0xc1, 0x08, 1]);
         assert_eq!(read(&format!(r#"{head},"packed":"{packed}"}}"#)), times);
@@ -246,7 +286,7 @@ mod tests {
             assert_eq!(unpack(damaged), None, "{damaged}");
         }
         for odd in [Vec::from([(257, 4)]), Vec::from([(9, 1), (4, 1)]), Vec::from([(4, 0)])] {
-            let odd = Distribution { buckets: odd, ..Distribution::default() };
+            let odd = Distribution { buckets: odd, ..Distribution::default() }.coded();
             assert_eq!(read(&json(&odd)), odd);
         }
     }

@@ -461,6 +461,21 @@ impl Device {
     }
 }
 
+impl Worker {
+    /// All its distributions, which are those of the whole window.
+    pub(super) fn distributions(&mut self) -> impl Iterator<Item = &mut Distribution> {
+        let delays = self.start_delay.iter_mut().flat_map(|it| [&mut it.generator, &mut it.target]);
+        let cells = self.cells.iter_mut().flat_map(|cell| {
+            let flows = [&mut cell.read, &mut cell.write].into_iter();
+            flows.chain(&mut cell.flush).chain(&mut cell.trim)
+        });
+        let times = cells.flat_map(|flow| {
+            std::iter::once(&mut flow.service_time).chain(&mut flow.response_time)
+        });
+        delays.chain(times)
+    }
+}
+
 impl From<&measure::Flow> for Flow {
     fn from(flow: &measure::Flow) -> Self {
         Self {
@@ -630,7 +645,7 @@ impl From<&measure::Stretch> for Interval {
             let any = !sparse.is_empty();
             any.then(|| IntervalFlow {
                 bytes: stretch.bytes[direction as usize].0,
-                response_time: Distribution::from(sparse),
+                response_time: Distribution::from(sparse).coded(),
             })
         };
         Self {

@@ -31,7 +31,7 @@ pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_FORMAT_VERSION, Calibration, CalibrationInput, CalibrationRow,
     LeftOut, WakeUp, calibration_schema,
 };
-pub use distribution::Distribution;
+pub use distribution::{Distribution, DistributionForm};
 pub use experiment::{Experiment, Found};
 pub use fathom_core::calibration::{Ceiling, Cost, NullTarget};
 pub use fathom_core::experiment::{

@@ -8,9 +8,10 @@ use fathom_core::{trial, verdict};
 use serde::Serialize;
 
 use super::rows::rows;
-use super::{Interval, IntervalRow, Line, Trial};
+use super::{DistributionForm, Interval, IntervalRow, Line, Trial, Worker};
 
-/// Writes the line that [`Line::to_json`] would give for the whole trial, without a newline.
+/// Writes the line that [`Line::to_json`] would give for the whole trial, without a newline, with the
+/// distributions of the whole window in this form.
 ///
 /// # Errors
 ///
@@ -19,8 +20,11 @@ pub fn write_trial(
     out: &mut dyn Write,
     trial: &trial::Trial,
     judgement: &verdict::Judgement,
+    form: DistributionForm,
 ) -> io::Result<()> {
-    let line = Line::Trial(Box::new(Trial::without_series(trial, judgement))).to_json();
+    let mut whole = Trial::without_series(trial, judgement);
+    whole.workers.iter_mut().flat_map(Worker::distributions).for_each(|one| one.form = form);
+    let line = Line::Trial(Box::new(whole)).to_json();
     // The series stands last, so that it can be put in here; a test compares with the whole line.
     let head = line.strip_suffix("[]}").expect("a trial ends with its series, and that is empty");
     out.write_all(head.as_bytes())?;

@@ -332,9 +332,9 @@ impl From<&ObservedFlow> for ObservedTimes {
             bytes: flow.bytes.0,
             sequential: flow.sequential,
             failed: flow.failed,
-            response_time: Distribution::from(&flow.response_time),
-            queue_time: Distribution::from(&flow.queue_time),
-            device_time: Distribution::from(&flow.device_time),
+            response_time: Distribution::from(&flow.response_time).coded(),
+            queue_time: Distribution::from(&flow.queue_time).coded(),
+            device_time: Distribution::from(&flow.device_time).coded(),
         }
     }
 }
