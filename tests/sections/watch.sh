@@ -81,6 +81,11 @@ check "a line for each interval" equal "$(grep -c "^[0-9:]* $disk " "$out")" 2
 run_fathom watch "$loop" -c 2 -i 200ms --csv perfmon.csv --typeperf-names
 check "typeperf's names" grep -q 'PhysicalDisk('"$disk"')\\Avg. Disk sec/Read' perfmon.csv
 
+head_of_watch() { timeout 20 "$fathom" watch "$loop" -i 100ms 2>/dev/null | head -n 2; }
+check "it ends when its reader has gone" head_of_watch
+run_fathom watch "$loop" -i 1ms
+check "an interval that is too short is refused" says '1 ms is too short'
+
 # Without root there are counters, and what is missing is said.
 cp "$fathom" "$FATHOM_BED/fathom-of-all" && chmod 755 "$FATHOM_BED" "$FATHOM_BED/fathom-of-all"
 nobody() { (cd / && setpriv --reuid=65534 --regid=65534 --clear-groups "$FATHOM_BED/fathom-of-all" "$@"); }

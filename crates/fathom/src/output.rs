@@ -42,6 +42,14 @@ pub fn tells_only_warnings() -> bool {
     ONLY_WARNINGS.load(Ordering::SeqCst)
 }
 
+/// Whether the reader of stdout has gone away.
+static READER_IS_GONE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the reader of stdout has gone away: for a command that does nothing but print.
+pub fn reader_is_gone() -> bool {
+    READER_IS_GONE.load(Ordering::SeqCst)
+}
+
 /// Whether `say` goes to a terminal.
 pub fn is_terminal() -> bool {
     if STDOUT_IS_THE_DOCUMENTS.load(Ordering::SeqCst) {
@@ -109,7 +117,11 @@ pub fn print_with(write: &dyn Fn(&mut dyn Write) -> io::Result<()>) -> Result<()
         Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => {
             Err(Error::write(Path::new("stdout"), cause, "send it to a place that has room for it"))
         }
-        _ => Ok(()),
+        Err(_) => {
+            READER_IS_GONE.store(true, Ordering::SeqCst);
+            Ok(())
+        }
+        Ok(()) => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The kernel's counters of a disk: `/sys/block/DISK/stat`, and what they come to between two
 //! readings (Documentation/block/stat.rst).
 
+use super::observed::Observed;
 use crate::units::{Bytes, Span};
 
 /// Counters of one direction since the disk appeared.
@@ -187,6 +188,13 @@ impl Counted {
         self.reads.ios + self.writes.ios
     }
 
+    /// The share of its reads, writes and discards that events have seen; none without any. At the
+    /// ends of a time the two sources differ by the requests of some microseconds.
+    pub fn seen_by(&self, observed: &Observed) -> Option<f64> {
+        let all = self.ios() + self.discards.ios;
+        (all > 0).then(|| (observed.ios() as f64 / all as f64).min(1.0))
+    }
+
     /// Adds a time that follows this one.
     pub fn add(&mut self, next: &Self) {
         self.length += next.length;
@@ -247,6 +255,19 @@ mod tests {
         assert_eq!((counted.mean_queue(), counted.utilization()), (1.5, 0.3));
         assert_eq!(counted.in_flight, 9);
         assert_eq!(Counted::between(&after, &before, Span::from_secs(2)), None);
+    }
+
+    #[test]
+    fn what_events_have_not_seen_is_known() {
+        let stat = DiskStat::parse(NEW).unwrap();
+        let counted = Counted::between(&DiskStat::default(), &stat, Span::from_secs(1)).unwrap();
+        let mut observed = Observed::default();
+        assert_eq!(counted.seen_by(&observed), Some(0.0));
+        (observed.reads.ios, observed.writes.ios, observed.discards.ios) = (100, 40, 6);
+        assert_eq!(counted.seen_by(&observed), Some(146.0 / 147.0));
+        observed.reads.ios = 200;
+        assert_eq!(counted.seen_by(&observed), Some(1.0));
+        assert_eq!(Counted::default().seen_by(&observed), None);
     }
 
     #[test]

@@ -126,6 +126,11 @@ impl Observed {
         self.programs.entry(request.program).or_default().add(&one);
     }
 
+    /// The reads, writes and discards whose completion was seen.
+    pub fn ios(&self) -> u64 {
+        self.reads.ios + self.writes.ios + self.discards.ios
+    }
+
     /// Adds what another time has.
     pub fn merge(&mut self, other: &Self) {
         self.reads.merge(&other.reads);

@@ -122,7 +122,7 @@ fn watched(
         match stop {
             Some(Stop::Ended(status)) => return Ok(Some(status)),
             Some(Stop::Asked) => break,
-            None if is_last => break,
+            None if is_last || outputs.are_gone() => break,
             None => {}
         }
     }
@@ -130,6 +130,13 @@ fn watched(
 }
 
 impl WatchOutputs {
+    /// Whether nobody is left who reads what is seen, as after `| head`.
+    fn are_gone(&self) -> bool {
+        let writes_a_file =
+            self.result.is_some() || self.table.as_ref().is_some_and(CsvTable::is_file);
+        !writes_a_file && output::reader_is_gone()
+    }
+
     fn take(&mut self, seen: &Seen<'_>) -> Result<(), Error> {
         self.sum.add(seen.interval);
         if let Some(table) = &mut self.table {

@@ -46,7 +46,11 @@ impl Sum {
                 continue;
             }
             let flow = |flow: fn(&Observed) -> &ObservedFlow| observed.as_ref().map(flow);
-            lines.push(format!("{}: {}", disk.name, used(counted)));
+            let seen = observed.as_ref().and_then(|observed| counted.seen_by(observed));
+            let seen = seen.map_or(String::new(), |seen| {
+                format!("; events saw {} of its requests", percent(seen))
+            });
+            lines.push(format!("{}: {}{seen}", disk.name, used(counted)));
             for (name, counted, observed) in [
                 ("reads", counted.reads, flow(|it| &it.reads)),
                 ("writes", counted.writes, flow(|it| &it.writes)),

@@ -10,6 +10,7 @@ use fathom_report::csv;
 use super::new_file::NewFile;
 use super::{Flow, Seen};
 use crate::error::Error;
+use crate::output;
 
 /// A figure of a disk in an interval.
 type Figure = fn(&WatchedSlice) -> Option<f64>;
@@ -200,6 +201,11 @@ impl CsvTable {
         let mut file = NewFile::create(path, "--csv")?;
         file.put(form.names(disks, host))?;
         Ok(Self { form, file })
+    }
+
+    /// Whether it goes into a file, and not to stdout.
+    pub fn is_file(&self) -> bool {
+        !output::is_stdout(self.file.path())
     }
 
     /// Adds an interval.

@@ -158,7 +158,7 @@ fn section(result: &WatchedResult, place: usize, level: Level) -> Block {
     };
     let mut blocks = Vec::from([
         Block::Table(flows(disk, &counted)),
-        Block::Text(Sentence::plain(queue(&counted))),
+        Block::Text(Sentence::plain(queue(&counted, disk.observed.as_ref()))),
     ]);
     blocks.extend(peaks(result, disk).map(Block::Table));
     blocks.extend(programs(disk).map(Block::Table));
@@ -182,12 +182,19 @@ fn kind(kind: LayerKind) -> &'static str {
     }
 }
 
-fn queue(counted: &Counted) -> String {
-    format!(
+fn queue(counted: &Counted, observed: Option<&Observed>) -> String {
+    let mut text = format!(
         "{} requests in flight on average; busy {} of the time.",
         significant(counted.mean_queue()),
         percent(counted.utilization())
-    )
+    );
+    if let Some(seen) = observed.and_then(|observed| counted.seen_by(observed)) {
+        text += &format!(
+            " Events saw {} of its requests: times and programs are those of these.",
+            percent(seen)
+        );
+    }
+    text
 }
 
 /// A row for each operation that occurred.
