@@ -17,9 +17,8 @@ use crate::output;
 /// When an option needs trials, or a report cannot be written.
 pub fn perform(args: &Report, result: &WatchedResult) -> Result<u8, Error> {
     check(args)?;
-    let complete = || watched(result, Level::Complete);
     if let Some(path) = &args.html {
-        put(path, "report", html::page(&complete()))?;
+        put(path, "report", html::page(&watched(result, Level::Complete)))?;
         if args.open {
             browser::open(path);
         }
