@@ -1,9 +1,15 @@
 //! One event of the block layer, as its tracepoints tell it.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::units::Instant;
 
 /// What a request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// It reads data.
     Read,
@@ -73,6 +79,8 @@ pub struct BlockEvent {
     pub failed: bool,
     /// The program that was running on the CPU: a number that the source of the events gave it.
     pub program: u32,
+    /// The CPU on which it happened.
+    pub cpu: u32,
 }
 
 #[cfg(test)]

@@ -74,6 +74,16 @@ pub struct Caused {
 }
 
 impl Caused {
+    /// What a request is of it; nothing unless it reads or writes.
+    pub fn of(request: &BlockRequest) -> Self {
+        let bytes = Bytes(request.bytes);
+        match request.operation {
+            Operation::Read => Self { reads: 1, read_bytes: bytes, ..Self::default() },
+            Operation::Write => Self { writes: 1, written_bytes: bytes, ..Self::default() },
+            Operation::Discard | Operation::Flush | Operation::Other => Self::default(),
+        }
+    }
+
     /// Adds what another time has.
     pub fn add(&mut self, other: &Self) {
         self.reads += other.reads;
@@ -114,16 +124,10 @@ impl Observed {
             Operation::Other => return,
         };
         flow.take(request);
-        let one = match request.operation {
-            Operation::Read => {
-                Caused { reads: 1, read_bytes: Bytes(request.bytes), ..Caused::default() }
-            }
-            Operation::Write => {
-                Caused { writes: 1, written_bytes: Bytes(request.bytes), ..Caused::default() }
-            }
-            _ => return,
-        };
-        self.programs.entry(request.program).or_default().add(&one);
+        let one = Caused::of(request);
+        if one.ios() > 0 {
+            self.programs.entry(request.program).or_default().add(&one);
+        }
     }
 
     /// The reads, writes and discards whose completion was seen.
@@ -160,6 +164,8 @@ mod tests {
             queued: Some(Instant(100)),
             issued: Some(Instant(130)),
             completed: Instant(230),
+            in_flight: 1,
+            cpus: (0, 0),
         }
     }
 

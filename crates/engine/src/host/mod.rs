@@ -2,6 +2,7 @@
 //! Everything is read from /proc and /sys and by opening targets for reading; nothing is changed.
 
 mod advice;
+pub(crate) mod bpf;
 mod cgroup;
 mod content;
 pub(crate) mod counters;

@@ -1,5 +1,5 @@
-//! Perf events on the kernel's tracepoints, and what tracefs says about these. They take root or
-//! CAP_PERFMON. Nothing is changed: if tracefs is not mounted, it is opened without mounting it
+//! Perf events on the kernel's tracepoints, those that programs in the kernel put out, and what
+//! tracefs says about tracepoints. They take root or CAP_PERFMON. Nothing is changed: if tracefs is not mounted, it is opened without mounting it
 //! anywhere.
 #![expect(unsafe_code, reason = "perf events have no safe wrapper")]
 
@@ -14,15 +14,18 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 /// Where tracefs usually is.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
+/// The kind of an event of the kernel's own, and the one of them that programs put out.
+const PERF_TYPE_SOFTWARE: u32 = 1;
+const PERF_COUNT_SW_BPF_OUTPUT: u64 = 10;
 /// The kind of an event that counts a tracepoint.
-pub(crate) const PERF_TYPE_TRACEPOINT: u32 = 2;
+const PERF_TYPE_TRACEPOINT: u32 = 2;
 const PERF_FLAG_FD_CLOEXEC: u64 = 8;
 /// `_IO('$', 0)`.
 const PERF_EVENT_IOC_ENABLE: libc::Ioctl = 0x2400;
-/// `_IO('$', 5)`.
-const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
 /// `_IOW('$', 6, char *)`.
 const PERF_EVENT_IOC_SET_FILTER: libc::Ioctl = 0x4008_2406;
+/// `_IOW('$', 8, u32)`.
+const PERF_EVENT_IOC_SET_BPF: libc::Ioctl = 0x4004_2408;
 
 /// `struct perf_event_attr`, as long as it has been since Linux 4.8.
 #[derive(Default)]
@@ -54,6 +57,12 @@ impl EventAttributes {
     pub(crate) fn of_tracepoint(number: u64) -> Self {
         let size = size_of::<Self>() as u32;
         Self { kind: PERF_TYPE_TRACEPOINT, size, config: number, ..Self::default() }
+    }
+
+    /// Those of an event that programs in the kernel put out.
+    pub(crate) fn of_program_output() -> Self {
+        let (kind, config) = (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_BPF_OUTPUT);
+        Self { kind, config, ..Self::of_tracepoint(0) }
     }
 }
 
@@ -110,10 +119,10 @@ pub(crate) fn enable(event: &File) -> io::Result<()> {
     done(unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_ENABLE, 0) })
 }
 
-/// The samples of an event go into the buffer of another one on the same CPU.
-pub(crate) fn send_to(event: &File, other: &File) -> io::Result<()> {
+/// Has the kernel run a program whenever the tracepoint of an event is hit, on whichever CPU.
+pub(crate) fn run_at(event: &File, program: &File) -> io::Result<()> {
     // SAFETY: the call takes a descriptor.
-    done(unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, other.as_raw_fd()) })
+    done(unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_SET_BPF, program.as_raw_fd()) })
 }
 
 fn done(result: i32) -> io::Result<()> {

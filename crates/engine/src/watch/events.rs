@@ -1,17 +1,19 @@
 //! The events of the block layer: every request of some disks, as the kernel's tracepoints tell it.
 
-use std::ffi::CString;
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 
 use fathom_core::watch::{BlockEvent, BlockStage};
 use fathom_core::{Instant, Span};
 
 use super::buffer::EventBuffer;
 use super::format::Layout;
+use super::probe;
 use super::programs::Programs;
 use crate::clock::monotonic;
+use crate::host::bpf;
 use crate::host::counters::online_cpus;
 use crate::host::perf::{self, EventAttributes};
 
@@ -59,6 +61,8 @@ pub enum EventsMissing {
         /// What is wrong with it.
         problem: String,
     },
+    /// The kernel does not allow a program at the tracepoints, or has none.
+    Program(io::Error),
     /// The kernel does not allow the events, or does not have them.
     Perf(io::Error),
     /// There is no memory for the buffers.
@@ -82,6 +86,17 @@ impl fmt::Display for EventsMissing {
             Self::Tracepoint { name, problem } => {
                 write!(f, "the kernel's tracepoint {name} cannot be used: {problem}")
             }
+            Self::Program(cause) if is_forbidden(cause) => f.write_str(
+                "the kernel allows programs at tracepoints (BPF) only to root and to processes \
+                 with CAP_BPF and CAP_PERFMON",
+            ),
+            Self::Program(cause) => {
+                write!(
+                    f,
+                    "the kernel refuses programs at tracepoints (BPF: {})",
+                    crate::plain(cause)
+                )
+            }
             Self::Perf(cause) if is_forbidden(cause) => f.write_str(
                 "the kernel allows perf events on tracepoints only to root and to processes with \
                  CAP_PERFMON",
@@ -101,9 +116,10 @@ impl fmt::Display for EventsMissing {
 /// The events of some disks.
 #[derive(Debug)]
 pub struct BlockEvents {
-    buffers: Vec<EventBuffer>,
-    /// Held open; the first of each CPU owns the buffer of the others.
-    _events: Vec<File>,
+    /// One for each CPU, with its number.
+    buffers: Vec<(u32, EventBuffer)>,
+    /// Held open: the events with the buffers, the programs, and what runs them.
+    _held: Vec<File>,
     layouts: Vec<Layout>,
     programs: Programs,
     /// Those that were read, but not yet shown.
@@ -121,21 +137,22 @@ impl BlockEvents {
     /// When the kernel does not let this process see them.
     pub fn listen(disks: &[(u32, u32)]) -> Result<Self, EventsMissing> {
         let layouts = layouts()?;
-        let filter = filter(disks);
-        let mut buffers = Vec::new();
-        let mut events: Vec<File> = Vec::new();
-        for cpu in online_cpus() {
-            let of_cpu = events_of(cpu, &layouts, &filter).map_err(EventsMissing::Perf)?;
-            buffers.push(buffer(&of_cpu[0]).map_err(EventsMissing::Buffer)?);
-            for other in &of_cpu[1..] {
-                perf::send_to(other, &of_cpu[0]).map_err(EventsMissing::Perf)?;
-            }
-            events.extend(of_cpu);
+        let cpus = online_cpus();
+        let last = cpus.iter().max().copied().unwrap_or(0);
+        let table = bpf::table_of_buffers(last).map_err(EventsMissing::Program)?;
+        let (mut buffers, mut outputs) = (Vec::new(), Vec::new());
+        for cpu in cpus {
+            let output = output_of(cpu).map_err(EventsMissing::Perf)?;
+            buffers.push((cpu, buffer(&output).map_err(EventsMissing::Buffer)?));
+            bpf::put(&table, cpu, &output).map_err(EventsMissing::Program)?;
+            perf::enable(&output).map_err(EventsMissing::Perf)?;
+            outputs.push(output);
         }
-        events.iter().try_for_each(perf::enable).map_err(EventsMissing::Perf)?;
-        let programs = Programs::default();
+        let attached = attach(&layouts, disks, (&table, last))?;
+        let held = outputs.into_iter().chain(attached).chain([table]).collect();
         let begun = Instant(monotonic());
-        Ok(Self { buffers, _events: events, layouts, programs, read: Vec::new(), lost: 0, begun })
+        let (programs, read) = (Programs::default(), Vec::new());
+        Ok(Self { buffers, _held: held, layouts, programs, read, lost: 0, begun })
     }
 
     /// Shows the events up to a time of the kernel's monotonic clock, in the order of their times.
@@ -144,9 +161,10 @@ impl BlockEvents {
     pub fn drain(&mut self, until: Instant, mut each: impl FnMut(&BlockEvent)) {
         let Self { buffers, layouts, programs, read, lost, begun, .. } = self;
         let settled = Instant(monotonic().saturating_sub(SETTLED.0));
-        for buffer in buffers {
+        for (cpu, buffer) in buffers {
+            let here = |event| BlockEvent { cpu: *cpu, ..event };
             buffer.drain(|kind, content| match kind {
-                RECORD_SAMPLE => read.extend(sample(content, layouts, programs)),
+                RECORD_SAMPLE => read.extend(sample(content, layouts, programs).map(here)),
                 RECORD_LOST => *lost += lost_in(content),
                 _ => {}
             });
@@ -190,22 +208,37 @@ fn layouts() -> Result<Vec<Layout>, EventsMissing> {
     Ok(layouts)
 }
 
-/// An event for each tracepoint on a CPU.
-fn events_of(cpu: u32, layouts: &[Layout], filter: &CString) -> io::Result<Vec<File>> {
-    let event = |layout: &Layout| {
-        let attributes = EventAttributes {
-            period: 1,
-            sample_kind: SAMPLE_KIND,
-            flags: FLAGS,
-            wakeup: (BUFFER / 2) as u32,
-            clock: libc::CLOCK_MONOTONIC,
-            ..EventAttributes::of_tracepoint(u64::from(layout.number))
-        };
-        let event = perf::open(&attributes, cpu)?;
-        perf::filter(&event, filter)?;
-        Ok(event)
+/// An event for what programs put out on a CPU.
+fn output_of(cpu: u32) -> io::Result<File> {
+    let attributes = EventAttributes {
+        period: 1,
+        sample_kind: SAMPLE_KIND,
+        flags: FLAGS,
+        wakeup: (BUFFER / 2) as u32,
+        clock: libc::CLOCK_MONOTONIC,
+        ..EventAttributes::of_program_output()
     };
-    layouts.iter().map(event).collect()
+    perf::open(&attributes, cpu)
+}
+
+/// Has the kernel run a program at each tracepoint, on all CPUs. It does so as long as what is
+/// returned is open.
+fn attach(
+    layouts: &[Layout],
+    disks: &[(u32, u32)],
+    (table, cpu): (&File, u32),
+) -> Result<Vec<File>, EventsMissing> {
+    let mut attached = Vec::new();
+    for layout in layouts {
+        let instructions = probe::program(layout, disks, table.as_raw_fd());
+        let program = bpf::load(&instructions).map_err(EventsMissing::Program)?;
+        let attributes = EventAttributes::of_tracepoint(u64::from(layout.number));
+        // Whichever CPU it is: the program runs on all.
+        let event = perf::open(&attributes, cpu).map_err(EventsMissing::Perf)?;
+        perf::run_at(&event, &program).map_err(EventsMissing::Perf)?;
+        attached.extend([program, event]);
+    }
+    Ok(attached)
 }
 
 /// The largest buffer that the kernel gives.
@@ -218,14 +251,6 @@ fn buffer(event: &File) -> io::Result<EventBuffer> {
             mapped => return mapped,
         }
     }
-}
-
-/// What the kernel compares the disk of an event with. The requests of other disks cost nothing
-/// then.
-fn filter(disks: &[(u32, u32)]) -> CString {
-    let each: Vec<String> =
-        disks.iter().map(|(major, minor)| format!("dev=={}", major << 20 | minor)).collect();
-    CString::new(each.join("||")).expect("numbers and operators contain no zero")
 }
 
 /// The event in a sample, whose parts are as `SAMPLE_KIND` says.
@@ -256,12 +281,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_filter_names_disks_as_the_kernel_numbers_them() {
-        assert_eq!(filter(&[(254, 0)]).as_c_str(), c"dev==266338304");
-        assert_eq!(filter(&[(8, 16), (259, 1)]).as_c_str(), c"dev==8388624||dev==271581185");
-    }
-
-    #[test]
     fn a_sample_that_is_cut_off_is_no_event() {
         let mut programs = Programs::default();
         for length in 0..64 {
@@ -277,6 +296,8 @@ mod tests {
         let forbidden = || io::Error::from_raw_os_error(libc::EACCES);
         for (missing, words) in [
             (EventsMissing::Tracefs(forbidden()), "by root alone"),
+            (EventsMissing::Program(forbidden()), "CAP_BPF and CAP_PERFMON"),
+            (EventsMissing::Program(io::Error::from_raw_os_error(libc::ENOSYS)), "(BPF: "),
             (EventsMissing::Perf(forbidden()), "CAP_PERFMON"),
             (EventsMissing::Perf(io::Error::from_raw_os_error(libc::ENOSYS)), "refuses"),
             (

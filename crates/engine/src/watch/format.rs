@@ -9,7 +9,7 @@ pub(super) struct Layout {
     /// The number of the tracepoint: the first two bytes of a sample.
     pub(super) number: u16,
     stage: BlockStage,
-    device: usize,
+    pub(super) device: usize,
     sector: usize,
     sectors: usize,
     letters: (usize, usize),
@@ -42,6 +42,14 @@ impl Layout {
         })
     }
 
+    /// Where the last of the fields ends.
+    pub(super) fn end(&self) -> usize {
+        let (letters, length) = self.letters;
+        let ends = [self.device + 4, self.sector + 8, self.sectors + 4, letters + length];
+        let others = [self.name.map(|name| name + 16), self.error.map(|error| error + 4)];
+        others.into_iter().flatten().chain(ends).max().expect("there are fields")
+    }
+
     /// The event in the raw data of a sample; none if it is cut off.
     pub(super) fn event(&self, at: Instant, raw: &[u8]) -> Option<BlockEvent> {
         let word = |offset: usize| -> Option<[u8; 4]> { raw.get(offset..)?.first_chunk().copied() };
@@ -64,6 +72,7 @@ impl Layout {
             sectors: u32::from_ne_bytes(word(self.sectors)?),
             failed,
             program: 0,
+            cpu: 0,
         })
     }
 
@@ -84,6 +93,25 @@ fn find(text: &str, name: &str) -> Option<(usize, usize)> {
         line.split(';').find_map(|part| part.trim().strip_prefix(key)?.parse::<usize>().ok())
     };
     Some((value("offset:")?, value("size:")?))
+}
+
+#[cfg(test)]
+pub(super) mod made {
+    use super::*;
+
+    /// The layout of a tracepoint whose last field ends here, from 44 on.
+    pub(in super::super) fn layout(number: u16, end: usize) -> Layout {
+        Layout {
+            number,
+            stage: BlockStage::Completed,
+            device: 8,
+            sector: 16,
+            sectors: 24,
+            letters: (34, end - 34),
+            name: None,
+            error: Some(28),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -120,7 +148,7 @@ format:
     #[test]
     fn fields_are_found_where_the_kernel_says_they_are() {
         let layout = Layout::parse(COMPLETE, BlockStage::Completed).unwrap();
-        assert_eq!(layout.number, 1021);
+        assert_eq!((layout.number, layout.end()), (1021, 44));
         let event = layout.event(Instant(5), &raw()).unwrap();
         assert_eq!((event.device, event.sector, event.sectors), ((254, 3), 123_456, 8));
         assert_eq!((event.operation, event.stage), (Operation::Write, BlockStage::Completed));

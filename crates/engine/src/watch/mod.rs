@@ -6,6 +6,7 @@ mod disk_watch;
 mod disks;
 mod events;
 mod format;
+mod probe;
 mod programs;
 
 pub use disk_watch::{DiskWatch, PUMP, WatchedInterval, WatchedSlice};
