@@ -301,6 +301,7 @@ fn documents(size: EngineSize) -> Result<Vec<EngineRow>, String> {
         record,
         counters: None,
         traced: None,
+        breakdown: None,
         is_void: false,
     };
     let judgement = Judgement { findings: Vec::new(), unchecked: Vec::new() };

@@ -163,6 +163,7 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
         record,
         counters: None,
         traced: None,
+        breakdown: None,
         is_void: false,
     };
     let targets = [Target::simulated("invented", Bytes(1 << 40))];

@@ -232,6 +232,7 @@ impl StartSession {
             record,
             counters: watcher.counted,
             traced: None,
+            breakdown: None,
             is_void: false,
         };
         let judgement = judge(&trial, &self.host, &self.facts);

@@ -68,6 +68,41 @@ run_fathom watch "$loop" -c 1 --out "$watch"
 check "an existing file is not overwritten" status_is 5
 check "and has not changed" test "$(watched "$all_reads")" -ge "$reads"
 
+# The same beside fathom's own load: each I/O finds its request.
+run_fathom run "$loop" --queue-depth 2 --duration 3s --warm-up 500ms --watch --out own.jsonl
+check "a run is watched" status_is 0
+# A jq expression over the trial; .all is all that was seen of its reads, as one band.
+own() { # EXPRESSION
+  jq -r "select(.line == \"trial\") | .all = ([.breakdown.flows[].bands[].sum] | {
+    submission: (map(.submission_ns) | add), queue: (map(.queue_ns) | add),
+    device: (map(.device_ns) | add), completion: (map(.completion_ns) | add)}) | $1" own.jsonl
+}
+if [[ $(own '.breakdown.missing // ""') == "" ]]; then
+  seen=$(own '.breakdown.flows[0].ios')
+  check "every read in the window is accounted for" equal \
+    "$(own '.breakdown.flows[0] | .ios + .without_request')" "$(own '[.workers[].ledger.completed] | add')"
+  # Not all, because the kernel may drop events on a busy machine.
+  check "and nearly every one has found its request" between "$seen" \
+    "$(own '.breakdown | (.flows[0].ios + .flows[0].without_request) * 0.95 - .lost_events')" 1e9
+  check "a delay of 2 ms is with the device" between "$(own ".all.device / $seen / 1e6")" 1.99 1e4
+  if [[ $(own '.breakdown.flows[0].without_request') == 0 ]]; then
+    check "the parts add up to the service time, to the nanosecond" equal "$(own '.all | add')" \
+      "$(own '[.workers[].cells[].read.service_time.sum_ns] | add')"
+  fi
+  echo "the block layer has $(own '(.all.queue + .all.device) / (.all | add) * 100') % of the service time"
+  check "the slowest hundred come first" own '[.breakdown.slowest[].service_time_ns]
+    | (length == 100 and . == (sort | reverse)) or error("they do not")'
+  check "the longest of all is the first of them" equal "$(own '.breakdown.slowest[0].service_time_ns')" \
+    "$(own '[.workers[].cells[].read.service_time.max_ns] | max')"
+  run_fathom report own.jsonl
+  check "the report says where the time went" says 'Reads spent .* of their time at the device'
+else
+  skip "where the time of a run goes" "$(own .breakdown.missing)"
+fi
+run_fathom run sim:ssd --duration 1s --watch
+check "a simulated device has nothing to watch" says '^error: --watch: a simulated device has no requests'
+check "and the refusal has exit code 2" status_is 2
+
 run_fathom watch "$loop" -- sh -c 'exit 7'
 check "another exit code is passed on" status_is 7
 run_fathom watch "$loop" -- sh -c 'kill -9 $$'

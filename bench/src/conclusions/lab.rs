@@ -192,6 +192,7 @@ pub fn trial(planned: Planned, device: &sim::Options, experiment: &dyn Experimen
         record: record.expect("a simulated device can always be opened"),
         counters: None,
         traced: None,
+        breakdown: None,
         is_void: false,
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::facts::Counters;
 use crate::measure::Record;
 use crate::spec::{BackendKind, Point};
+use crate::watch::Breakdown;
 
 /// One execution of a point.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,8 @@ pub struct Trial {
     pub counters: Option<Counters>,
     /// The trace of its I/Os, if one was requested.
     pub traced: Option<Traced>,
+    /// Where the time of its I/Os went, if that was asked for.
+    pub breakdown: Option<Breakdown>,
     /// Whether its verdict was void: its figures do not measure what was asked for. False until it
     /// is judged.
     pub is_void: bool,

@@ -108,6 +108,11 @@ impl<'a> TracedIos<'a> {
         self.plan.worker
     }
 
+    /// When the window begins, by the clock of the load generator.
+    pub fn window_start(&self) -> Instant {
+        self.window_start
+    }
+
     /// The I/Os themselves.
     pub fn iter(&self) -> impl Iterator<Item = TracedIo> + use<'a> {
         let (plan, window_start) = (self.plan, self.window_start);

@@ -97,14 +97,14 @@ fn a_wider_terminal_shows_more_in_a_row() {
 
 #[test]
 fn the_terminal_shows_every_trial_in_full() {
-    for (name, document) in chosen(["streams", "open", "void", "torn", "restless"]) {
+    for (name, document) in chosen(["streams", "open", "void", "parted", "torn", "restless"]) {
         check_terminal(name, &document, Level::Full, 80);
     }
 }
 
 #[test]
 fn documents_become_markdown() {
-    for (name, document) in chosen(["quick", "void", "map", "restless", "streams"]) {
+    for (name, document) in chosen(["quick", "void", "map", "restless", "streams", "parted"]) {
         let text = markdown::document(&document, Level::usual(&document));
         check(&data().join(format!("{name}.md")), text.as_bytes());
     }
@@ -141,7 +141,7 @@ const FIGURES: &str = "<script type=\"application/json\" id=\"figures\">";
 
 #[test]
 fn documents_become_pages() {
-    let names = ["empty", "quick", "streams", "void", "cube", "peak", "map", "restless"];
+    let names = ["empty", "quick", "streams", "void", "parted", "cube", "peak", "map", "restless"];
     for (name, document) in chosen(names) {
         let page = html::document_without_library(&document);
         let body = between(&page, "<body>\n", FIGURES);

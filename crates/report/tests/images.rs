@@ -25,6 +25,7 @@ fn every_result_has_its_images() {
             "open run",
             "streams run",
             "void run",
+            "parted run",
             "torn grid",
             "interrupted run",
             "sweep iops",

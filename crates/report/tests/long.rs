@@ -79,6 +79,7 @@ fn long() -> Trial {
         },
         counters: None,
         traced: None,
+        breakdown: None,
         is_void: false,
     }
 }

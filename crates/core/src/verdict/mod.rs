@@ -393,6 +393,7 @@ pub fn foresee(point: &Point, backend: BackendKind, host: &Host, targets: &[Targ
         record,
         counters: None,
         traced: None,
+        breakdown: None,
         is_void: false,
     };
     let case = Case { trial: &trial, host, targets };

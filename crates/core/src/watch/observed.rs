@@ -164,7 +164,6 @@ mod tests {
             queued: Some(Instant(100)),
             issued: Some(Instant(130)),
             completed: Instant(230),
-            in_flight: 1,
             cpus: (0, 0),
         }
     }

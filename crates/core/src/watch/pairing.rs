@@ -43,9 +43,6 @@ pub struct BlockRequest {
     pub issued: Option<Instant>,
     /// When it was complete.
     pub completed: Instant,
-    /// The requests of its disk in flight when it began, with itself. Some may be missing, or have
-    /// ended unseen, if events were lost.
-    pub in_flight: u32,
     /// The CPUs on which it began and was completed.
     pub cpus: (u32, u32),
 }
@@ -83,8 +80,6 @@ struct Flying {
     sectors: u32,
     /// Where it began.
     first: u64,
-    /// The requests of its disk in flight then, with itself.
-    in_flight: u32,
     /// The CPU on which it began.
     cpu: u32,
 }
@@ -154,8 +149,6 @@ impl Recent {
 pub struct Pairing {
     flights: HashMap<Key, Flight>,
     recent: HashMap<((u32, u32), Operation), Recent>,
-    /// The requests of each disk in flight.
-    in_flight: HashMap<(u32, u32), u32>,
     unpaired: u64,
 }
 
@@ -176,11 +169,7 @@ impl Pairing {
                 issued.issued = None;
             }
             BlockStage::Fronted => self.move_front(key, event),
-            BlockStage::Merged => {
-                if self.remove(key, |flying| flying.issued.is_none()).is_some() {
-                    self.one_less(key.0);
-                }
-            }
+            BlockStage::Merged => drop(self.remove(key, |flying| flying.issued.is_none())),
             BlockStage::Completed => return self.complete(key, event),
         }
         None
@@ -195,28 +184,15 @@ impl Pairing {
     /// Forgets everything in flight: after events were lost, nobody knows what is still there.
     pub fn restart(&mut self) {
         self.flights.clear();
-        self.in_flight.clear();
     }
 
     /// Forgets requests that began long ago, so that lost events take no memory.
     pub fn forget(&mut self, now: Instant) {
         let before = Instant(now.0.saturating_sub(FORGOTTEN.0));
-        let Self { flights, in_flight, .. } = self;
-        in_flight.clear();
-        flights.retain(|key, flight| {
+        self.flights.retain(|_, flight| {
             flight.forget(before);
-            let left = flight.iter_mut().count() as u32;
-            if left > 0 {
-                *in_flight.entry(key.0).or_default() += left;
-            }
-            left > 0
+            flight.one.is_some()
         });
-    }
-
-    fn one_less(&mut self, device: (u32, u32)) {
-        if let Some(count) = self.in_flight.get_mut(&device) {
-            *count = count.saturating_sub(1);
-        }
     }
 
     fn begin(
@@ -228,8 +204,6 @@ impl Pairing {
     ) {
         let recent = self.recent.entry((event.device, event.operation)).or_default();
         let sequential = event.sectors > 0 && recent.continues(event.sector, event.sectors);
-        let in_flight = self.in_flight.entry(event.device).or_default();
-        *in_flight += 1;
         self.flights.entry(key).or_default().push(Flying {
             queued,
             issued,
@@ -238,7 +212,6 @@ impl Pairing {
             done: 0,
             sectors: event.sectors,
             first: event.sector,
-            in_flight: *in_flight,
             cpu: event.cpu,
         });
     }
@@ -282,7 +255,6 @@ impl Pairing {
             self.flights.entry(rest).or_default().push(flying);
             return None;
         }
-        self.one_less(event.device);
         Some(BlockRequest {
             device: event.device,
             operation: event.operation,
@@ -294,7 +266,6 @@ impl Pairing {
             queued: flying.queued,
             issued: flying.issued,
             completed: event.at,
-            in_flight: flying.in_flight,
             cpus: (flying.cpu, event.cpu),
         })
     }
@@ -390,29 +361,18 @@ mod tests {
     }
 
     #[test]
-    fn a_request_knows_how_many_others_were_there_when_it_began() {
+    fn a_request_names_the_cpus_on_which_it_began_and_ended() {
         let mut pairing = Pairing::default();
         let on = |cpu, event: BlockEvent| BlockEvent { cpu, ..event };
         let requests = feed(
             &mut pairing,
             &[
                 on(1, event(0, BlockStage::Queued, 0, 8)),
-                event(1, BlockStage::Queued, 8, 8),
-                event(2, BlockStage::Merged, 8, 8),
-                event(3, BlockStage::Queued, 64, 8),
+                on(3, event(3, BlockStage::Issued, 0, 8)),
                 on(2, event(5, BlockStage::Completed, 0, 8)),
-                event(6, BlockStage::Queued, 128, 8),
-                event(7, BlockStage::Completed, 64, 8),
-                event(8, BlockStage::Completed, 128, 8),
             ],
         );
-        let told = |request: &BlockRequest| (request.in_flight, request.cpus);
-        let told: Vec<_> = requests.iter().map(told).collect();
-        assert_eq!(told, [(1, (1, 2)), (2, (0, 0)), (2, (0, 0))]);
-        // What is forgotten is in flight no more.
-        pairing.take(&event(10, BlockStage::Queued, 0, 8));
-        pairing.forget(Instant(FORGOTTEN.0 + 11));
-        assert_eq!(pairing.in_flight.values().sum::<u32>(), 0);
+        assert_eq!(requests.iter().map(|request| request.cpus).collect::<Vec<_>>(), [(1, 2)]);
     }
 
     #[test]

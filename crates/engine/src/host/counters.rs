@@ -97,17 +97,25 @@ fn xfs_log(system: &System, device: &str) -> Option<(u64, u64)> {
 /// The cost of memory so far.
 fn memory(system: &System) -> Memory {
     let vmstat = system.text("proc/vmstat").unwrap_or_default();
-    let pages = |name: &str| {
-        let line = vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-        let pages: u64 = line.trim().parse().ok()?;
-        Some(Bytes(pages.saturating_mul(rustix::param::page_size() as u64)))
-    };
     Memory {
         major_faults: own_stat(system, MAJOR_FAULTS),
-        swapped_in: pages("pswpin"),
-        swapped_out: pages("pswpout"),
+        swapped_in: pages(&vmstat, "pswpin"),
+        swapped_out: pages(&vmstat, "pswpout"),
         stalled: Groups::read(system).memory_stalled(system),
     }
+}
+
+/// The size of some pages in the kernel's statistics of the memory.
+fn pages(vmstat: &str, name: &str) -> Option<Bytes> {
+    let line = vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    let pages: u64 = line.trim().parse().ok()?;
+    Some(Bytes(pages.saturating_mul(rustix::param::page_size() as u64)))
+}
+
+/// The data that is being written from the page cache to disks now.
+pub(crate) fn writeback(system: &System) -> Bytes {
+    let vmstat = system.text("proc/vmstat").unwrap_or_default();
+    pages(&vmstat, "nr_writeback").unwrap_or_default()
 }
 
 /// The process that traces this one, if one does.

@@ -30,6 +30,8 @@ pub(crate) struct Extent {
     pub(crate) start: u64,
     /// How long it is.
     pub(crate) length: u64,
+    /// Where it begins on the device of its file system, if that has only one.
+    pub(crate) physical: u64,
     /// Whether it was ever written.
     pub(crate) written: bool,
     /// Whether it is shared with others.
@@ -113,6 +115,7 @@ pub(crate) fn extents(file: &File, start: u64) -> Result<Vec<Extent>> {
     let extent = |raw: &RawExtent| Extent {
         start: raw.logical,
         length: raw.length,
+        physical: raw.physical,
         written: raw.flags & EXTENT_UNWRITTEN == 0,
         shared: raw.flags & EXTENT_SHARED != 0,
         last: raw.flags & EXTENT_LAST != 0,

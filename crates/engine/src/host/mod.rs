@@ -3,11 +3,11 @@
 
 mod advice;
 pub(crate) mod bpf;
-mod cgroup;
+pub(crate) mod cgroup;
 mod content;
 pub(crate) mod counters;
 mod extents;
-mod fiemap;
+pub(crate) mod fiemap;
 mod holds;
 mod io_wq;
 mod loops;

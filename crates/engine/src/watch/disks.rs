@@ -39,6 +39,13 @@ impl WatchedDisk {
         }
     }
 
+    /// The disk of this major and minor number, if it is there.
+    pub(super) fn numbered(number: (u32, u32)) -> Option<Self> {
+        let folder = System::real().device(number)?;
+        let kind = stack::kind(&folder);
+        Some(Self::of(folder, kind))
+    }
+
     /// Its counters now; none if it is gone, also if another disk has its name.
     pub fn stat(&self) -> Option<DiskStat> {
         let stat = DiskStat::parse(&self.folder.text("stat")?)?;

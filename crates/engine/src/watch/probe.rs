@@ -71,7 +71,8 @@ pub(super) fn program(layout: &Layout, disks: &[(u32, u32)], table: i32) -> Vec<
     program.push(instruction(STORE_NUMBER_64, STACK, 0, on_stack(size - 8), 0));
     let mut at = FIELDS;
     while at < end {
-        let fits = |(width, _, _): &&(usize, u8, u8)| at % width == 0 && at + width <= end;
+        let fits =
+            |(width, _, _): &&(usize, u8, u8)| at.is_multiple_of(*width) && at + width <= end;
         let (width, load, store) = WIDTHS.iter().find(fits).expect("a byte always fits");
         program.push(instruction(*load, R2, R6, at as i16, 0));
         program.push(instruction(*store, STACK, R2, on_stack(at), 0));

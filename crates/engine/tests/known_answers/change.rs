@@ -33,6 +33,7 @@ fn found(device: &str, point: &Point) -> Vec<Finding> {
         record: run(device, point),
         counters: None,
         traced: None,
+        breakdown: None,
         is_void: false,
     };
     let target = Target::simulated(device, Bytes(1 << 30));

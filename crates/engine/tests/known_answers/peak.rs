@@ -114,6 +114,7 @@ fn search(device: &sim::Options, seed: u64) -> (f64, usize) {
             record,
             counters: None,
             traced: None,
+            breakdown: None,
             is_void: false,
         });
     }

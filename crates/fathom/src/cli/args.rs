@@ -268,6 +268,10 @@ pub struct Run {
     /// What is to be measured.
     #[command(flatten)]
     pub request: Request,
+    /// Watch the disk's requests too: where the time of the I/Os went, and what the slowest hundred
+    /// waited for. Needs root, or CAP_BPF and CAP_PERFMON, and costs CPU time
+    #[arg(long, help_heading = "Results")]
+    pub watch: bool,
     /// Where the results go.
     #[command(flatten)]
     pub results: Results,

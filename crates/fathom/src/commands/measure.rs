@@ -31,6 +31,8 @@ pub struct Work<'a> {
     pub seed: u64,
     /// The trace, if one was requested.
     pub trace: Option<&'a mut TraceFile>,
+    /// Whether the requests of its I/Os are watched.
+    pub watches: bool,
 }
 
 /// Measures: from the header to the conclusion.
@@ -39,14 +41,14 @@ pub struct Work<'a> {
 ///
 /// When the machine or the result file does not allow it.
 pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result<Outcome, Error> {
-    let Work { command, host, spec, mut opened, experiment, seed, trace } = work;
+    let Work { command, host, spec, mut opened, experiment, seed, trace, watches } = work;
     signals::be_orderly();
     let host = Host { ceiling: opened.ceiling(), ..host.clone() };
     let points = experiment.forecast().points;
     let targets = contents::looked_at(&spec.targets, [(&*spec.targets, &*spec.points)], seed);
     session::begin(journal, command, (&host, &targets), seed, points, None)?;
     let mut session = Session { host: &host, targets: &targets, carrier: &mut opened };
-    let outcome = session.run(experiment, Course::new(trace), journal, live);
+    let outcome = session.run(experiment, Course::new(trace).watching(watches), journal, live);
     live.finish();
     outcome
 }

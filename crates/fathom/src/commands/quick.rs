@@ -169,6 +169,7 @@ fn measure(
         seed: points[0].seed,
         experiment: &mut PointSequence::new(points),
         trace: outputs.trace(),
+        watches: false,
     };
     measure::measure(work, journal, live)
 }

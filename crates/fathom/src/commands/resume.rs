@@ -366,6 +366,7 @@ fn replay(
             // They decide nothing, and not all of them are in the file.
             counters: None,
             traced: None,
+            breakdown: None,
             is_void: trial.verdict == Verdict::Void,
         });
     }

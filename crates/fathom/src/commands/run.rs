@@ -34,6 +34,10 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     let spec =
         resolve::consent::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
     opened::tell_users([(&place, &spec)]);
+    if args.watch && matches!(place, place::Place::Simulated { .. }) {
+        let problem = "a simulated device has no requests of the kernel that could be watched";
+        return Err(Error::option("--watch", problem, "leave it out, or name a file or a device"));
+    }
     let opened = opened::open(&place, &spec)?;
     let (mut outputs, mut journal) =
         Outputs::create("run", &spec.targets[0].name, &args.results, false)?;
@@ -53,6 +57,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
         experiment: &mut PointSequence::new(spec.points.clone()),
         seed: spec.points[0].seed,
         trace: outputs.trace(),
+        watches: args.watch,
     };
     match measure::measure(work, &mut journal, &mut live) {
         Ok(outcome) => {

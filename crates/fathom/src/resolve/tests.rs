@@ -829,7 +829,7 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that need the built program, and are tested in `tests/`.
-const END_TO_END: [&str; 22] = [
+const END_TO_END: [&str; 23] = [
     "workload",
     "set",
     "out",
@@ -842,6 +842,7 @@ const END_TO_END: [&str; 22] = [
     "svg",
     "png",
     "trace",
+    "watch",
     "json",
     "details",
     "fail-if",

@@ -2,6 +2,7 @@
 //! it ends. Decides nothing: the experiment says what to run, the verdict judges the result.
 
 mod ahead;
+mod following;
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -20,7 +21,6 @@ use fathom_core::stats::batched;
 use fathom_core::trial::Trial;
 use fathom_core::verdict::{Judgement, Verdict, judge};
 use fathom_engine::host::{self, IoWqWatch, PauseWatch, Presence};
-use fathom_engine::trace::Tracer;
 use fathom_engine::{Devices, Observer, Phase, Progress, run_traced, sim};
 use fathom_report::document::{
     self, Conclusion, DistributionForm, Ended, Found, Header, HeaderInput, Line,
@@ -35,9 +35,10 @@ use crate::journal::Journal;
 use crate::live::{Live, bandwidth};
 use crate::room;
 use crate::signals;
-use crate::trace::{TraceFile, TrialTrace};
+use crate::trace::TraceFile;
 use crate::users::Overwritten;
 use ahead::{Ahead, Runner, Task};
+use following::Following;
 
 /// How soon a rest ends after a request to stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -192,8 +193,12 @@ impl Session<'_> {
                 return Ok((Ended::Interrupted, experiment.so_far()));
             }
             let looked = contents.look(&planned.point);
-            let trace = course.trace.as_deref_mut();
-            let means = (&mut io_wq, trace, &mut ahead);
+            let means = Means {
+                io_wq: &mut io_wq,
+                trace: course.trace.as_deref_mut(),
+                watches: course.watches,
+                ahead: &mut ahead,
+            };
             let ran = looked
                 .and_then(|()| self.trial(*planned, experiment, (means, course.loaded), live));
             let mut trial = match ran {
@@ -268,7 +273,7 @@ impl Session<'_> {
         let mut last = None;
         while let Step::Run(planned) = probe.next(last.as_ref()) {
             let time = planned.point.time();
-            let means = (&mut io_wq, None, &mut ahead);
+            let means = Means { io_wq: &mut io_wq, trace: None, watches: false, ahead: &mut ahead };
             let trial = self.trial(*planned, probe, (means, loaded), live)?;
             if let Some(signal) = signals::came() {
                 return Err(Error::nothing_measured(signal));
@@ -306,7 +311,7 @@ impl Session<'_> {
         (means, loaded): (Means<'_>, Span),
         live: &mut Live,
     ) -> Result<Trial, Error> {
-        let (io_wq, trace, ahead) = means;
+        let Means { io_wq, trace, watches, ahead } = means;
         let runner = self.look_ahead(&planned, loaded, experiment, ahead)?;
         let Carried { devices, backend_reason, written } = self.carrier.carry(&planned)?;
         written.map_or(Ok(()), Overwritten::look_again)?;
@@ -331,8 +336,8 @@ impl Session<'_> {
             pauses: None,
             counted: None,
         };
-        let mut trace = trace.map(|trace| trace.trial(self.targets));
-        let tracer = trace.as_mut().map(|trace| trace as &mut dyn Tracer);
+        let mut following = Following::begin(trace, watches, self.targets, (&point, &devices))?;
+        let tracer = following.tracer();
         let record = match devices {
             Devices::Simulated(device) if tracer.is_none() => {
                 ahead.run(runner, (&point, &device.at(loaded)), &mut watcher)
@@ -344,7 +349,7 @@ impl Session<'_> {
             }
             devices => run_traced(&point, devices, signals::stop(), &mut watcher, tracer),
         };
-        let traced = trace.map(TrialTrace::end);
+        let (traced, breakdown) = following.end();
         let record = record?;
         let (started_unix_ns, counters) = (watcher.started_unix_ns, watcher.counted);
         if watcher.presence.hangs() {
@@ -359,6 +364,7 @@ impl Session<'_> {
             record,
             counters,
             traced,
+            breakdown,
             is_void: false,
         })
     }
@@ -410,6 +416,8 @@ impl Session<'_> {
 pub struct Course<'a> {
     /// The trace, if one was requested.
     trace: Option<&'a mut TraceFile>,
+    /// Whether the requests of its I/Os are watched.
+    watches: bool,
     verdict: Verdict,
     /// The number of trials.
     trials: usize,
@@ -420,14 +428,28 @@ pub struct Course<'a> {
     loaded: Span,
 }
 
-/// The objects around a trial: the watch of the ring's threads, the trace, the points before their
-/// turn.
-type Means<'a> = (&'a mut IoWqWatch, Option<&'a mut TraceFile>, &'a mut Ahead);
+/// The objects around a trial.
+struct Means<'a> {
+    /// The watch of the ring's threads.
+    io_wq: &'a mut IoWqWatch,
+    /// The trace, if one was requested.
+    trace: Option<&'a mut TraceFile>,
+    /// Whether the requests of its I/Os are watched.
+    watches: bool,
+    /// The points before their turn.
+    ahead: &'a mut Ahead,
+}
 
 impl<'a> Course<'a> {
     /// The beginning, before any trial.
     pub fn new(trace: Option<&'a mut TraceFile>) -> Self {
-        Self { trace, verdict: Verdict::Sound, trials: 0, batched: false, loaded: Span(0) }
+        let (verdict, loaded) = (Verdict::Sound, Span(0));
+        Self { trace, watches: false, verdict, trials: 0, batched: false, loaded }
+    }
+
+    /// The same, with the requests of its I/Os watched if this is true.
+    pub fn watching(self, watches: bool) -> Self {
+        Self { watches, ..self }
     }
 
     /// The beginning of an experiment of this many points. If they are too many to be drawn over

@@ -144,7 +144,6 @@ pub mod made {
             queued: Some(Instant(0)),
             issued: Some(Instant(1000)),
             completed: Instant(us * 1000u64),
-            in_flight: 1,
             cpus: (0, 0),
         };
         (0..2000).for_each(|number| observed.take(&request(Operation::Read, 8, number, 100)));

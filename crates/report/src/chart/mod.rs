@@ -1,6 +1,7 @@
 //! The charts of an experiment, independent of any renderer: the page for the browser and the
 //! images are drawn from the same figures, so they cannot differ.
 
+pub mod breakdown;
 mod colors;
 mod contours;
 pub mod grid;

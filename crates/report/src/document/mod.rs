@@ -23,6 +23,7 @@ mod write;
 
 use fathom_core::measure::Direction;
 use fathom_core::trial as core_trial;
+use fathom_core::watch::Breakdown;
 use fathom_core::{Span, Utc, facts as core_facts, verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -213,6 +214,9 @@ pub struct Trial {
     /// Where every I/O is to be found; none unless that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<Traced>,
+    /// Where the time of its I/Os went; none unless that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breakdown: Option<Breakdown>,
     /// The I/Os of each bucket, where they were counted besides the series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buckets: Option<Buckets>,
@@ -417,6 +421,7 @@ impl Trial {
             workers: record.workers.iter().map(|one| worker(&trial.point, one)).collect(),
             counters: trial.counters.as_ref().map(Counters::from),
             traced: trial.traced.clone(),
+            breakdown: trial.breakdown.clone(),
             buckets: record.buckets.as_ref().map(Buckets::from),
             series: Vec::new(),
             intervals: Vec::new(),

@@ -4,6 +4,7 @@
 
 mod about;
 mod answer;
+mod breakdown;
 mod calibration;
 mod experiment;
 mod illustration;

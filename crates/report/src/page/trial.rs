@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use fathom_core::measure::{Direction, Flow, Histogram};
 use fathom_core::{Bytes, Quantile, Span};
 
+use super::breakdown;
 use super::overview::{self, draws_trials};
 use super::{Block, Drawing, Entry, Fact, Head, Level, Remark, Section, Sentence, Table, Tone};
 use crate::chart;
@@ -63,6 +64,7 @@ fn section(document: &Document, level: Level, trial: &Trial, number: usize) -> B
     blocks.extend(flows(document, trial, level));
     let parts = || TrialPart::streams(trial).chain([TrialPart::whole(trial)]);
     blocks.extend(parts().map(percentiles));
+    blocks.extend(breakdown::section(document, trial, number, level));
     if Level::Full <= level {
         blocks.push(Block::folded("Where every I/O went", accounts(document, trial)));
         let processors = processors(trial, level);

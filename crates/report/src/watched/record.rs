@@ -186,7 +186,6 @@ pub mod tests {
                 queued: Some(Instant(0)),
                 issued: Some(Instant(10_000)),
                 completed: Instant(100_000 + 500 * number),
-                in_flight: 1,
                 cpus: (0, 0),
             });
         }

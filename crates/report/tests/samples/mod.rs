@@ -19,7 +19,10 @@ use fathom_core::spec::{
 };
 use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::{Finding, Judgement, Obstacle, Severity, Unchecked};
-use fathom_core::{Bytes, Rate, Span, SplitMix64};
+use fathom_core::watch::{
+    BlockRequest, Breakdown, DiskRange, HostLook, Matching, Operation, OwnIo,
+};
+use fathom_core::{Bytes, Instant, Rate, Span, SplitMix64};
 use fathom_report::document::{
     self, Command, Conclusion, Document, Ended, Header, HeaderInput, Line,
 };
@@ -349,6 +352,7 @@ fn trial(point: Point, speed: Speed, nth: u64) -> Trial {
         started_unix_ns: CREATED_NS + (3 + 12 * nth) * 1_000_000_000,
         counters: Some(counters(window)),
         traced: None,
+        breakdown: None,
         is_void: false,
     }
 }
@@ -570,6 +574,84 @@ pub fn void() -> Document {
     }
 }
 
+/// Where the time of 4,000 invented I/Os went: most of it at the device, but for the slowest, which
+/// waited in a queue behind another program's.
+fn breakdown(window: Span) -> Breakdown {
+    let mut chance = Chance(SplitMix64(7));
+    let mut matching = Matching::default();
+    for number in 0..window.0 / 100_000_000 + 2 {
+        matching.host(HostLook {
+            at: Instant(number * 100_000_000),
+            stolen: Span(number / 7 * 10_000_000),
+            throttled: Span(0),
+            writeback: Bytes(if number % 9 == 4 { 12 << 20 } else { 0 }),
+        });
+    }
+    let ios = 4000;
+    for number in 0..ios {
+        let operation = if number % 4 == 3 { Operation::Write } else { Operation::Read };
+        let submitted = Instant(number * (window.0 / ios));
+        let waits = if number % 150 == 77 { chance.time(3_000_000.0) } else { 900 };
+        let queued = submitted + Span(chance.time(2_400.0));
+        let issued = queued + Span(waits);
+        let completed = issued + Span(chance.time(80_000.0));
+        let piece = DiskRange { device: (259, 0), sector: number * 8, sectors: 8 };
+        let request = BlockRequest {
+            device: piece.device,
+            operation,
+            sector: piece.sector,
+            bytes: 4096,
+            program: 0,
+            sequential: false,
+            failed: false,
+            queued: Some(queued),
+            issued: Some(issued),
+            completed,
+            cpus: ((number % 4) as u32, (number % 3) as u32),
+        };
+        if waits > 900 {
+            matching.others(&BlockRequest { program: 1, bytes: 1 << 20, ..request });
+        }
+        if number != 77 {
+            matching.own(&request);
+        }
+        matching.io(OwnIo {
+            operation,
+            target: 0,
+            offset: Bytes(number * 4096),
+            length: Bytes(4096),
+            submitted_ns: submitted.0 as i64,
+            submitted,
+            completed: completed + Span(4_000),
+            piece: Some(piece),
+            others: Vec::new(),
+        });
+    }
+    let breakdown = matching.end(|number| ["fathom", "kworker"][number as usize].to_owned());
+    Breakdown { disks: Vec::from(["nvme0n1".to_owned()]), lost_events: 12, ..breakdown }
+}
+
+/// A run whose requests were watched.
+pub fn parted() -> Document {
+    let stream = stream(Pattern::RANDOM, 4096, 0.75, closed(4));
+    let point = point("random 75/25 read/write 4 KiB, queue depth 4", stream, 10);
+    let speed = Speed { iops: 400.0, service_ns: 90_000.0, unrest: 0.02 };
+    let mut trial = trial(point, speed, 0);
+    trial.breakdown = Some(breakdown(trial.point.window));
+    let judgement = Judgement { findings: Vec::new(), unchecked: Vec::new() };
+    let line = ["fathom", "run", "/data/a", "--overwrite", "--read-share", "75%", "--watch"];
+    Document {
+        header: header(Command::Run, &line, &[file("/data/a")], 1),
+        trials: Vec::from([document::Trial::new(&trial, &judgement)]),
+        conclusion: Some(Conclusion {
+            ended: Ended::Completed,
+            sentences: Vec::new(),
+            found: None,
+        }),
+        torn: false,
+    }
+}
+
 /// Two streams at once, each with its own target, loop and access.
 pub fn streams() -> Document {
     let mut data = stream(Pattern::RANDOM, 8192, 0.7, closed(16));
@@ -635,6 +717,7 @@ pub fn interrupted() -> Document {
         started_unix_ns: CREATED_NS + 2_500_000_000,
         counters: None,
         traced: None,
+        breakdown: None,
         is_void: false,
     };
     let judgement = Judgement {
@@ -687,6 +770,7 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("open", bytes(&open())),
         ("streams", bytes(&streams())),
         ("void", bytes(&void())),
+        ("parted", bytes(&parted())),
         ("torn", torn()),
         ("interrupted", bytes(&interrupted())),
     ])
