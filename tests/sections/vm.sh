@@ -155,6 +155,27 @@ fi
 look_at swap
 check "an active swap is refused: exit code 3" status_is 3
 check "an active swap is refused: says swap" says 'swap'
+# Another kernel than that of this machine: without block_io_start, if it is older than Linux 6.5.
+look_at watched
+check "a run is watched: nearly every read has found its request" test \
+  "$(jq -r 'select(.line == "trial") | .breakdown.flows[0] | .ios >= 0.9 * (.ios + .without_request)' "$result")" = true
+check "a run is watched: the device takes its 2 ms" between \
+  "$(jq -r 'select(.line == "trial") | .breakdown.flows[0] | ([.bands[].sum.device_ns] | add) / .ios / 1e6' "$result")" \
+  1.99 1e4
+if [[ ! -e $guest/no-dm ]]; then
+  look_at watch-layers
+  check "a watch names the layer without requests" says 'mapper/layered is a volume .*only its counters are known'
+  layers=$guest/layers.jsonl
+  check "a watch sees the volume's reads on the disk below" test "$(jq -rs '
+    ([.[] | select(.line == "header") | .disks[].name] | index("nullb0")) as $below
+    | [.[] | select(.line == "stretch" and .disk == $below) | .observed[]?.reads // empty | .ios] | add > 0' "$layers")" = true
+  check "and who made them" grep -q '"name":"fathom"' "$layers"
+  look_at watched-volume
+  check "a run on a volume goes on without" status_is 0
+  check "and says that its requests cannot be seen" says 'note: it is not known where the time .*has requests of its own'
+fi
+look_at watch-md
+check "a watch names an array and its members" says 'md0 is a software RAID array.*'
 
 in_guest arrays ""
 look_at arrays

@@ -21,3 +21,14 @@ mkswap /dev/ram6 >/dev/null
 swapon /dev/ram6
 r swap /dev/ram6 $w --destroy /dev/ram6
 swapoff /dev/ram6
+# Watching: requests are those of the lowest layer; a volume has none of its own.
+modprobe null_blk nr_devices=1 gb=1 irqmode=2 completion_nsec=2000000 queue_mode=2
+r watched /dev/nullb0 -q 2 --warm-up 0s -d 1s --watch
+if [ -e /sbin/dmsetup ]; then
+  echo '0 131072 linear /dev/nullb0 2048' | dmsetup create layered
+  (sleep 1; fathom run /dev/mapper/layered -q 1 --rate 200 --warm-up 0s -d 1s --out /out/load.jsonl) >/dev/null 2>&1 &
+  f watch-layers watch /dev/mapper/layered --count 4 --interval 700ms --out /out/layers.jsonl
+  wait
+  r watched-volume /dev/mapper/layered -q 2 --warm-up 0s -d 500ms --watch
+fi
+f watch-md watch /dev/md0 --count 1 --interval 200ms

@@ -192,7 +192,8 @@ impl Counted {
     /// ends of a time the two sources differ by the requests of some microseconds.
     pub fn seen_by(&self, observed: &Observed) -> Option<f64> {
         let all = self.ios() + self.discards.ios;
-        (all > 0).then(|| (observed.ios() as f64 / all as f64).min(1.0))
+        let seen = observed.ios() + observed.without_data;
+        (all > 0).then(|| (seen as f64 / all as f64).min(1.0))
     }
 
     /// Adds a time that follows this one.
@@ -265,6 +266,8 @@ mod tests {
         assert_eq!(counted.seen_by(&observed), Some(0.0));
         (observed.reads.ios, observed.writes.ios, observed.discards.ios) = (100, 40, 6);
         assert_eq!(counted.seen_by(&observed), Some(146.0 / 147.0));
+        observed.without_data = 1;
+        assert_eq!(counted.seen_by(&observed), Some(1.0));
         observed.reads.ios = 200;
         assert_eq!(counted.seen_by(&observed), Some(1.0));
         assert_eq!(Counted::default().seen_by(&observed), None);

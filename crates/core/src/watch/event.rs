@@ -60,6 +60,16 @@ pub enum BlockStage {
     Completed,
 }
 
+impl BlockEvent {
+    /// Whether a request without data has ended: an fsync begins as a write of nothing, which the
+    /// block layer turns into a flush.
+    pub fn ends_without_data(&self) -> bool {
+        self.stage == BlockStage::Completed
+            && self.sectors == 0
+            && self.operation == Operation::Write
+    }
+}
+
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEvent {

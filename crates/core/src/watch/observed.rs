@@ -109,6 +109,9 @@ pub struct Observed {
     pub discards: ObservedFlow,
     /// Flushes.
     pub flushes: ObservedFlow,
+    /// Requests without data: an fsync begins as a write of nothing, of which the block layer makes a
+    /// flush. The counters count them as writes.
+    pub without_data: u64,
     /// What each program caused, by the number that the source of the events gave it.
     pub programs: BTreeMap<u32, Caused>,
 }
@@ -141,6 +144,7 @@ impl Observed {
         self.writes.merge(&other.writes);
         self.discards.merge(&other.discards);
         self.flushes.merge(&other.flushes);
+        self.without_data += other.without_data;
         for (program, caused) in &other.programs {
             self.programs.entry(*program).or_default().add(caused);
         }

@@ -128,8 +128,11 @@ impl DiskWatch {
         let Self { events: Ok(events), pairing, observed, disks, .. } = self else { return };
         let before = events.lost();
         events.drain(until, |event| {
+            let place = disks.iter().position(|disk| disk.number == event.device);
+            if let Some(place) = place.filter(|_| event.ends_without_data()) {
+                observed[place].without_data += 1;
+            }
             let Some(request) = pairing.take(event) else { return };
-            let place = disks.iter().position(|disk| disk.number == request.device);
             if let Some(place) = place {
                 observed[place].take(&request);
             }

@@ -150,6 +150,13 @@ pub struct ObservedSlice {
     /// Flushes.
     #[serde(default, skip_serializing_if = "ObservedTimes::is_empty")]
     pub flushes: ObservedTimes,
+    /// Requests without data, which the counters count as writes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_data: u64,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 /// The requests of one operation.
@@ -290,6 +297,7 @@ impl ObservedSlice {
             writes: ObservedTimes::from(&observed.writes),
             discards: ObservedTimes::from(&observed.discards),
             flushes: ObservedTimes::from(&observed.flushes),
+            without_data: observed.without_data,
         }
     }
 
@@ -300,6 +308,7 @@ impl ObservedSlice {
             writes: self.writes.to_flow(),
             discards: self.discards.to_flow(),
             flushes: self.flushes.to_flow(),
+            without_data: self.without_data,
             ..Observed::default()
         }
     }

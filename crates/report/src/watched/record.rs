@@ -86,6 +86,7 @@ impl DiskRecord {
         ] {
             flow.merge(new);
         }
+        self.slice.without_data += observed.without_data;
         self.in_slice += 1;
         if 1 << (self.slices / SLICES).min(30) <= self.in_slice {
             self.end_slice(end);
