@@ -85,6 +85,8 @@ make_loop() { # FILE [OPTIONS...]
   shift
   loop=$(losetup --find --show "$@" "$file") || return 1
   later "losetup -d $loop 2>/dev/null"
+  # The kernel may have kept a partition of the file that had this device before.
+  [[ " $* " == *" -P "* ]] || partx -d "$loop" 2>/dev/null || true
 }
 
 remove_loop() { losetup -d "$1"; }

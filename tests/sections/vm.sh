@@ -180,10 +180,11 @@ check "a watch names an array and its members" says 'md0 is a software RAID arra
 in_guest arrays ""
 look_at arrays
 check "the multi-stream study runs over md arrays: measured" status_is 0 4
+# A trial takes 100 ms. On a busy machine the guest may come to no I/O in one of the three at a place.
 check "the multi-stream study runs over md arrays: every point of every array, without failures" \
-  test "$(jq -s '[.[] | select(.line == "trial")] | length >= 48 and
-    all([.workers[].cells[] | .read.ios + .write.ios] | add > 0) and
-    all([.workers[].errors.count] | add == 0)' "$result")" = true
+  test "$(jq -s '[.[] | select(.line == "trial")] | all([.workers[].errors.count] | add == 0) and
+    (group_by([.place.coordinates[].label]) | length == 48 and
+      all([.[].workers[].cells[] | .read.ios + .write.ios] | add > 0))' "$result")" = true
 # Lines are wrapped at the width of the terminal.
 tells() { tr -s ' \n' ' ' <"$out" | grep -qE -- "$1"; }
 for array in "md0 .raid0, 4 disks, chunk 64 KiB, full stripe 256 KiB" "md1 .raid1, 2 disks" \
