@@ -18,8 +18,9 @@ const SHELLS: [(&str, &str); 3] =
     [("bash", "fathom.bash"), ("zsh", "_fathom"), ("fish", "fathom.fish")];
 
 /// The compiler's own linker needs no C compiler for another architecture. It keeps one of several
-/// functions that are alike, and packs the relocations: together 2 % of the file. It does not hear of
-/// the profile's `strip`, whose symbols would be 12 % of the file.
+/// functions that are alike, and packs the relocations: together 2 % of the file. With
+/// settings of its own for the last crate, Cargo does not tell it of the profile's `strip`: the names
+/// would be 12 % of the file.
 const LINKING: [&str; 5] = [
     "linker=rust-lld",
     "linker-flavor=ld.lld",
