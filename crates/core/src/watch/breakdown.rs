@@ -100,7 +100,7 @@ impl FlowBreakdown {
 
 /// What another program did to the disk meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Neighbour {
+pub struct Neighbor {
     /// The program.
     pub program: String,
     /// Requests of it that the disk completed meanwhile.
@@ -148,7 +148,7 @@ pub struct SlowIo {
     pub request: Option<SlowRequest>,
     /// What others did to the disk meanwhile, the busiest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub neighbours: Vec<Neighbour>,
+    pub neighbors: Vec<Neighbor>,
     /// What the host did; none if it was not looked at before and after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostThen>,

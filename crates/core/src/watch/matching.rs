@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::breakdown::{
-    Band, Breakdown, FlowBreakdown, HostThen, Neighbour, Parts, SLOWEST, SlowIo, SlowRequest,
+    Band, Breakdown, FlowBreakdown, HostThen, Neighbor, Parts, SLOWEST, SlowIo, SlowRequest,
 };
 use super::event::Operation;
 use super::observed::Caused;
@@ -23,14 +23,14 @@ const CLOCKS_APART: Span = Span::from_us(10);
 /// The most requests that wait for their I/Os: 60 MB.
 const REQUESTS_MAX: usize = 1 << 19;
 
-/// The most requests that are remembered for the neighbours of a slow I/O.
+/// The most requests that are remembered for the neighbors of a slow I/O.
 const RECENT_MAX: usize = 1 << 16;
 
 /// The most looks at the host that are remembered: minutes.
 const LOOKS_MAX: usize = 1 << 13;
 
 /// The most programs that are named beside a slow I/O.
-const NEIGHBOURS_MAX: usize = 3;
+const NEIGHBORS_MAX: usize = 3;
 
 /// The limits of the bands. One is left out if fewer than ten I/Os are above it.
 const LIMITS: [Quantile; 4] = [Quantile(0.5), Quantile(0.9), Quantile(0.99), Quantile(0.999)];
@@ -113,11 +113,11 @@ struct FlowSums {
     without_request: u64,
 }
 
-/// A slow I/O with its neighbours by number.
+/// A slow I/O with its neighbors by number.
 #[derive(Clone, Debug)]
 struct Slow {
     io: SlowIo,
-    neighbours: Vec<(u32, Caused)>,
+    neighbors: Vec<(u32, Caused)>,
 }
 
 /// Finds the requests of I/Os. Requests come in the order of their completion, I/Os in any order.
@@ -217,7 +217,7 @@ impl Matching {
             began_on_cpu: request.cpus.0,
             completed_on_cpu: request.cpus.1,
         });
-        let neighbours = self.neighbours(io);
+        let neighbors = self.neighbors(io);
         let host = self.host_then(io);
         let slow = SlowIo {
             submitted_ns: io.submitted_ns,
@@ -227,11 +227,11 @@ impl Matching {
             length: io.length,
             service_time,
             request,
-            neighbours: Vec::new(),
+            neighbors: Vec::new(),
             host,
         };
         let place = self.slowest.partition_point(|it| service_time <= it.io.service_time);
-        self.slowest.insert(place, Slow { io: slow, neighbours });
+        self.slowest.insert(place, Slow { io: slow, neighbors });
         self.slowest.truncate(SLOWEST);
     }
 
@@ -306,7 +306,7 @@ impl Matching {
         later.filter(|(it, _)| was_there(it)).count() as u32
     }
 
-    fn neighbours(&self, io: &OwnIo) -> Vec<(u32, Caused)> {
+    fn neighbors(&self, io: &OwnIo) -> Vec<(u32, Caused)> {
         let Some(piece) = io.piece else { return Vec::new() };
         let mut programs: BTreeMap<u32, Caused> = BTreeMap::new();
         let later = self.recent.iter().rev().take_while(|(it, _)| io.submitted <= it.completed);
@@ -318,7 +318,7 @@ impl Matching {
         let mut programs: Vec<(u32, Caused)> = programs.into_iter().collect();
         programs.retain(|(_, caused)| caused.ios() > 0);
         programs.sort_by_key(|(_, caused)| std::cmp::Reverse(caused.ios()));
-        programs.truncate(NEIGHBOURS_MAX);
+        programs.truncate(NEIGHBORS_MAX);
         programs
     }
 
@@ -339,13 +339,13 @@ impl Matching {
     /// Ends it. `name` gives a program's name by its number.
     pub fn end(mut self, name: impl Fn(u32) -> String) -> Breakdown {
         self.settle(Instant(u64::MAX));
-        let slowest = self.slowest.into_iter().map(|Slow { io, neighbours }| {
-            let neighbour = |(number, caused): &(u32, Caused)| Neighbour {
+        let slowest = self.slowest.into_iter().map(|Slow { io, neighbors }| {
+            let neighbor = |(number, caused): &(u32, Caused)| Neighbor {
                 program: name(*number),
                 ios: caused.ios(),
                 bytes: Bytes(caused.read_bytes.0 + caused.written_bytes.0),
             };
-            SlowIo { neighbours: neighbours.iter().map(neighbour).collect(), ..io }
+            SlowIo { neighbors: neighbors.iter().map(neighbor).collect(), ..io }
         });
         Breakdown {
             flows: self.flows.into_iter().map(|(operation, sums)| sums.flow(operation)).collect(),
@@ -551,9 +551,9 @@ mod tests {
         assert!(matching.flows.is_empty());
         matching.settle(Instant(700_000));
         let slow = &matching.end(|number| format!("program {number}")).slowest[0];
-        let neighbours: Vec<_> =
-            slow.neighbours.iter().map(|it| (it.program.as_str(), it.ios, it.bytes.0)).collect();
-        assert_eq!(neighbours, [("program 2", 2, 8192), ("program 1", 1, 4096)]);
+        let neighbors: Vec<_> =
+            slow.neighbors.iter().map(|it| (it.program.as_str(), it.ios, it.bytes.0)).collect();
+        assert_eq!(neighbors, [("program 2", 2, 8192), ("program 1", 1, 4096)]);
         let host = slow.host.unwrap();
         assert_eq!((host.over, host.stolen, host.throttled), (Span(610_000), Span(20), Span(3)));
         assert_eq!(host.writeback_bytes, Bytes(7));

@@ -14,7 +14,7 @@ mod observed;
 mod pairing;
 
 pub use breakdown::{
-    Band, Breakdown, FlowBreakdown, HostThen, Neighbour, Parts, SLOWEST, SlowIo, SlowRequest,
+    Band, Breakdown, FlowBreakdown, HostThen, Neighbor, Parts, SLOWEST, SlowIo, SlowRequest,
 };
 pub use counted::{Counted, CountedFlow, DiskStat, FlowStat};
 pub use event::{BlockEvent, BlockStage, Operation};

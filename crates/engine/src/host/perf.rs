@@ -1,6 +1,6 @@
 //! Perf events on the kernel's tracepoints, those that programs in the kernel put out, and what
-//! tracefs says about tracepoints. They take root or CAP_PERFMON. Nothing is changed: if tracefs is not mounted, it is opened without mounting it
-//! anywhere.
+//! tracefs says about tracepoints. They take root or CAP_PERFMON. Nothing is changed: if tracefs is
+//! not mounted, it is opened without mounting it anywhere.
 #![expect(unsafe_code, reason = "perf events have no safe wrapper")]
 
 use std::ffi::CStr;

@@ -193,9 +193,6 @@ fn pump(
             looked = look(meeting);
         }
         lock(meeting).clocks.read();
-        if is_last {
-            thread::sleep(Duration::from_nanos(2 * SETTLED.0));
-        }
         // A slow I/O wants a look at the host behind it, too.
         let settled = Instant(monotonic().saturating_sub(2 * SETTLED.0)).min(looked);
         let mut take = |request: &BlockRequest| requests.push(*request);
@@ -217,6 +214,7 @@ fn pump(
         if is_last {
             return (watch, lost);
         }
+        // Twice as often as the buffers need it: a reading of the clocks is as good as it is near.
         thread::sleep(Duration::from_nanos(PUMP.0 / 2));
     }
 }

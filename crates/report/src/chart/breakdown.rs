@@ -1,7 +1,7 @@
 //! Where the time of I/Os went, from the fastest to the slowest.
 
 use fathom_core::figures::{percent, time};
-use fathom_core::watch::{Band, Breakdown, FlowBreakdown, Operation};
+use fathom_core::watch::{Band, Breakdown, FlowBreakdown, Operation, Parts};
 
 use super::{Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series};
 use crate::figures;
@@ -45,7 +45,7 @@ pub fn charts(breakdown: &Breakdown, number: usize) -> Vec<Chart> {
 }
 
 fn shares(flow: &FlowBreakdown) -> Lines {
-    let names = ["submission", "queue", "device", "completion"];
+    let names = Parts::default().named().map(|(name, _)| name);
     let series = names.into_iter().enumerate().map(|(part, name)| {
         let dots = flow.bands.iter().enumerate().filter_map(|(place, band)| {
             let means = band.means()?;

@@ -1,7 +1,7 @@
 //! Where the time of a trial's I/Os went, and its slowest I/Os.
 
 use fathom_core::figures::{percent, time};
-use fathom_core::watch::{Band, Breakdown, FlowBreakdown, HostThen, Neighbour, SlowIo};
+use fathom_core::watch::{Breakdown, FlowBreakdown, HostThen, Neighbor, Parts, SlowIo};
 use fathom_core::{Bytes, Span};
 
 use super::{Block, Drawing, Entry, Head, Level, Section, Sentence, Spare, Table, Tone};
@@ -44,20 +44,20 @@ fn doubt(text: String) -> Block {
     Block::Text(Sentence { tone: Tone::Doubtful, text })
 }
 
-/// The largest part of a band, and its share.
-fn largest(band: &Band) -> Option<(&'static str, f64)> {
-    let whole = band.sum.service_time().0 as f64;
-    let (name, part) = band.sum.named().into_iter().max_by_key(|(_, part)| *part)?;
+/// The largest part, and its share.
+fn largest(parts: &Parts) -> Option<(&'static str, f64)> {
+    let whole = parts.service_time().0 as f64;
+    let (name, part) = parts.named().into_iter().max_by_key(|(_, part)| *part)?;
     (whole > 0.0).then(|| (name, part.0 as f64 / whole))
 }
 
 /// The part that takes most of the time, of all I/Os and of the slowest.
 fn sentence(flow: &FlowBreakdown) -> Option<Block> {
-    let (name, share) = largest(&flow.whole())?;
+    let (name, share) = largest(&flow.whole().sum)?;
     let many = figures::capitalized(names(flow.operation).1);
     let mut text = format!("{many} spent {} of their time {}.", percent(share), in_words(name));
     let slow = flow.bands.last().filter(|band| band.from.0 > 0.0 && IOS_MIN <= band.ios);
-    if let Some((band, (name, share))) = slow.and_then(|band| Some((band, largest(band)?))) {
+    if let Some((band, (name, share))) = slow.and_then(|band| Some((band, largest(&band.sum)?))) {
         let slowest = percent(1.0 - band.from.0);
         let share = percent(share);
         text += &format!(" The slowest {slowest} of them spent {share} {}.", in_words(name));
@@ -135,8 +135,8 @@ fn losses(breakdown: &Breakdown) -> impl Iterator<Item = String> {
     let left_out = (left_out > 0)
         .then(|| format!("{} I/Os came too fast to be looked at.", figures::count(left_out)));
     let without = (lost.is_none() && without > with / 100).then(|| {
-        "An I/O without a request to the disk was answered by the page cache, or the file system \
-         moved its data."
+        "An I/O has no request if the page cache answered it, if the file system has moved its data, \
+         or if an event was missed."
             .to_owned()
     });
     [lost, left_out, without].into_iter().flatten()
@@ -201,31 +201,25 @@ fn row(io: &SlowIo, target: Option<&str>) -> Vec<Entry> {
         let unknown = || Entry::figure(or_unknown(None));
         cells.push(Entry::words("no request seen"));
         cells.extend((0..6).map(|_| unknown()));
-        cells.push(Entry::words(meanwhile(&io.neighbours, io.host.as_ref())));
+        cells.push(Entry::words(meanwhile(&io.neighbors, io.host.as_ref())));
         return cells;
     };
-    let whole = io.service_time.0.max(1) as f64;
-    let (largest, part) = request
-        .parts
-        .named()
-        .into_iter()
-        .max_by_key(|(_, part)| *part)
-        .expect("there are four parts");
-    cells.push(Entry::words(format!("{largest} {}", percent(part.0 as f64 / whole))));
+    let mostly = largest(&request.parts).map(|(name, share)| format!("{name} {}", percent(share)));
+    cells.push(Entry::words(or_unknown(mostly)));
     cells.extend(request.parts.named().map(|(_, part)| Entry::figure(time(part.0 as f64))));
     cells.push(Entry::figure(request.in_flight.to_string()));
     cells.push(Entry::figure(format!("{}, {}", request.began_on_cpu, request.completed_on_cpu)));
-    cells.push(Entry::words(meanwhile(&io.neighbours, io.host.as_ref())));
+    cells.push(Entry::words(meanwhile(&io.neighbors, io.host.as_ref())));
     cells
 }
 
 /// What others and the host did.
-fn meanwhile(neighbours: &[Neighbour], host: Option<&HostThen>) -> String {
-    let neighbour = |it: &Neighbour| {
+fn meanwhile(neighbors: &[Neighbor], host: Option<&HostThen>) -> String {
+    let neighbor = |it: &Neighbor| {
         let many = if it.ios == 1 { "I/O" } else { "I/Os" };
         format!("{}: {} {many}, {}", it.program, figures::count(it.ios), it.bytes)
     };
-    let mut parts: Vec<String> = neighbours.iter().map(neighbour).collect();
+    let mut parts: Vec<String> = neighbors.iter().map(neighbor).collect();
     if let Some(host) = host {
         let over = time(host.over.0 as f64);
         let times = [("stolen from the CPUs", host.stolen), ("throttled", host.throttled)];
