@@ -92,8 +92,11 @@ if [[ $held -eq 1 ]]; then
 fi
 sleep 8
 experiment sustain "$burst" -b 4k -q 8 -d 500ms --warm-up 0s --at-least 4s --rounds 8
-check "sustain that ends within the credit: says what it cannot know" \
-  concludes 'A credit or a cache that lasts for longer than|^Not steady'
+# On a busy machine, rounds that scatter are not called steady, and then there is nothing to be cautious about.
+check "sustain that ends within the credit: comes to a conclusion" \
+  concludes "^(Steady|Not steady|Whether it is steady is unknown)"
+cautious() { ! concludes '^Steady' || concludes 'A credit or a cache that lasts for longer than'; }
+check "sustain that ends within the credit: says what it cannot know" cautious
 
 run_fathom prepare data --size 16m
 small=(--overwrite -d 100ms --warm-up 0s)
