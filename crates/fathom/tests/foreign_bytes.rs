@@ -81,9 +81,13 @@ fn what_fuzzing_begins_with_and_what_it_found_is_read_within_limits() {
         .iter()
         .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
+    // A manifest that declares a target twice does not build, and `./test` does not build it.
+    let manifest = fs::read_to_string(root.join("fuzz/Cargo.toml")).unwrap();
     for reader in readers::ALL {
         names.retain(|name| name != reader.name);
         assert!(targets.join(format!("{}.rs", reader.name)).exists(), "{}", reader.name);
+        let declared = format!("path = \"fuzz_targets/{}.rs\"", reader.name);
+        assert_eq!(manifest.matches(&declared).count(), 1, "{declared}");
         let own = files(&root.join("tests/data/fuzz").join(reader.name));
         let others = seeds(reader.name).iter().map(|folder| files(&root.join(folder)));
         assert!(others.clone().all(|files| !files.is_empty()), "{}", reader.name);

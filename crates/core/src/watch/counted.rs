@@ -31,7 +31,8 @@ pub struct DiskStat {
     pub flushes: FlowStat,
     /// Requests in flight now.
     pub in_flight: u64,
-    /// The time during which at least one request was in flight.
+    /// The time during which at least one request was in flight, as the kernel estimates it: it looks
+    /// once in a tick of its timer.
     pub busy: Span,
     /// The sum of the times of all requests so far, those in flight included.
     pub weighted: Span,
@@ -130,7 +131,8 @@ pub struct Counted {
     pub flushes: CountedFlow,
     /// Requests in flight at its end.
     pub in_flight: u64,
-    /// The time during which at least one request was in flight.
+    /// The time during which at least one request was in flight: from the events where they are
+    /// watched, because the counter is an estimate.
     pub busy: Span,
     /// The sum of the times that requests were in flight within it.
     pub weighted: Span,

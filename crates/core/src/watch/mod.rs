@@ -6,6 +6,7 @@
 //! taken from them, because the kernel can drop events when there are too many.
 
 mod breakdown;
+mod busy;
 mod counted;
 mod event;
 mod history;
@@ -16,6 +17,7 @@ mod pairing;
 pub use breakdown::{
     Band, Breakdown, FlowBreakdown, HostThen, Neighbor, Parts, SLOWEST, SlowIo, SlowRequest,
 };
+pub use busy::Busy;
 pub use counted::{Counted, CountedFlow, DiskStat, FlowStat};
 pub use event::{BlockEvent, BlockStage, Operation};
 pub use history::{Additive, Busiest, History, HistoryPart};

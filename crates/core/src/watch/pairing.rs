@@ -48,10 +48,15 @@ pub struct BlockRequest {
 }
 
 impl BlockRequest {
+    /// When it began: in the block layer, or with the driver if that was not seen.
+    pub fn began(&self) -> Option<Instant> {
+        self.queued.or(self.issued)
+    }
+
     /// From its start in the block layer to its completion; from the driver on if the start was not
     /// seen.
     pub fn response_time(&self) -> Option<Span> {
-        Some(self.completed.since(self.queued.or(self.issued)?))
+        Some(self.completed.since(self.began()?))
     }
 
     /// The time before the driver got it.
@@ -84,6 +89,12 @@ struct Flying {
     cpu: u32,
 }
 
+impl Flying {
+    fn began(&self) -> Option<Instant> {
+        self.queued.or(self.issued)
+    }
+}
+
 /// Requests in flight at one place of a disk: nearly always one.
 #[derive(Debug, Default)]
 struct Flight {
@@ -98,6 +109,10 @@ impl Flight {
             None => self.one = Some(flying),
             Some(_) => self.others.push_back(flying),
         }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Flying> {
+        self.one.iter().chain(&self.others)
     }
 
     fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flying> {
@@ -118,7 +133,7 @@ impl Flight {
     }
 
     fn forget(&mut self, before: Instant) {
-        let is_young = |flying: &Flying| flying.queued.or(flying.issued) >= Some(before);
+        let is_young = |flying: &Flying| flying.began() >= Some(before);
         self.others.retain(is_young);
         self.one = self.one.take().filter(is_young).or_else(|| self.others.pop_front());
     }
@@ -179,6 +194,16 @@ impl Pairing {
     /// event, or its events were lost.
     pub fn unpaired(&self) -> u64 {
         self.unpaired
+    }
+
+    /// The start of the oldest of the requests that a disk has in flight now, if it has this many:
+    /// the ones that began last. The ends of older ones were missed.
+    pub fn in_flight_since(&self, device: (u32, u32), in_flight: u64) -> Option<Instant> {
+        let of_device = self.flights.iter().filter(|((disk, ..), _)| *disk == device);
+        let mut starts: Vec<Instant> =
+            of_device.flat_map(|(_, flight)| flight.iter().filter_map(Flying::began)).collect();
+        starts.sort_unstable();
+        starts.iter().rev().take(usize::try_from(in_flight).ok()?).last().copied()
     }
 
     /// Forgets everything in flight: after events were lost, nobody knows what is still there.
@@ -322,6 +347,22 @@ mod tests {
         assert_eq!(request.response_time(), Some(Span(115)));
         assert_eq!((request.bytes, request.program, request.sequential), (4096, 7, false));
         assert!(pairing.flights.is_empty());
+    }
+
+    #[test]
+    fn a_request_whose_end_was_missed_does_not_count_as_in_flight() {
+        let mut pairing = Pairing::default();
+        feed(
+            &mut pairing,
+            &[
+                event(10, BlockStage::Queued, 64, 8),
+                event(20, BlockStage::Queued, 128, 8),
+                event(30, BlockStage::Queued, 192, 8),
+            ],
+        );
+        let since = |in_flight| pairing.in_flight_since(DISK, in_flight).map(|at| at.0);
+        assert_eq!([since(0), since(1), since(2), since(9)], [None, Some(30), Some(20), Some(10)]);
+        assert_eq!(pairing.in_flight_since((1, 1), 3), None);
     }
 
     #[test]

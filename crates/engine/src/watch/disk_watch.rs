@@ -1,6 +1,6 @@
 //! Watches disks interval by interval.
 
-use fathom_core::watch::{BlockRequest, Counted, DiskStat, Observed, Pairing};
+use fathom_core::watch::{BlockRequest, Busy, Counted, DiskStat, Observed, Pairing};
 use fathom_core::{Instant, Span};
 
 use super::disks::WatchedDisk;
@@ -43,6 +43,7 @@ pub struct DiskWatch {
     events: Result<BlockEvents, EventsMissing>,
     pairing: Pairing,
     observed: Vec<Observed>,
+    busy: Vec<Busy>,
     begun: Instant,
     lost: u64,
     cpu: Span,
@@ -60,13 +61,15 @@ impl DiskWatch {
             (true, false) => BlockEvents::listen(&seen),
         };
         let stats = disks.iter().map(WatchedDisk::stat).collect();
+        let begun = Instant(monotonic());
         Self {
             stats,
             observed: disks.iter().map(|_| Observed::default()).collect(),
+            busy: disks.iter().map(|_| Busy::begin(begun)).collect(),
             disks,
             events,
             pairing: Pairing::default(),
-            begun: Instant(monotonic()),
+            begun,
             lost: 0,
             cpu: process_cpu(),
         }
@@ -104,15 +107,13 @@ impl DiskWatch {
             self.take(now, each);
             self.pairing.forget(now);
         }
-        let slices = stats.iter().enumerate().map(|(place, after)| WatchedSlice {
-            counted: self.stats[place]
-                .zip(*after)
-                .and_then(|(before, after)| Counted::between(&before, &after, length)),
-            observed: (self.events.is_ok() && self.disks[place].has_requests)
-                .then(|| std::mem::take(&mut self.observed[place])),
-        });
-        let disks = slices.collect();
         let lost = self.events.as_ref().map_or(0, BlockEvents::lost);
+        let disks = (0..stats.len())
+            .map(|place| {
+                let readings = self.stats[place].zip(stats[place]);
+                self.slice(place, readings, now, lost > self.lost)
+            })
+            .collect();
         let cpu = process_cpu();
         let interval = WatchedInterval {
             length,
@@ -124,8 +125,31 @@ impl DiskWatch {
         interval
     }
 
+    /// One disk in the interval that ends now.
+    fn slice(
+        &mut self,
+        place: usize,
+        readings: Option<(DiskStat, DiskStat)>,
+        now: Instant,
+        lacks_events: bool,
+    ) -> WatchedSlice {
+        let disk = &self.disks[place];
+        let mut counted = readings
+            .and_then(|(before, after)| Counted::between(&before, &after, now.since(self.begun)));
+        if self.events.is_err() || !disk.has_requests {
+            return WatchedSlice { counted, observed: None };
+        }
+        let in_flight = counted.map_or(0, |counted| counted.in_flight);
+        let since = self.pairing.in_flight_since(disk.number, in_flight);
+        let busy = self.busy[place].cut(now, since);
+        if let Some(counted) = counted.as_mut().filter(|_| !lacks_events) {
+            counted.busy = busy;
+        }
+        WatchedSlice { counted, observed: Some(std::mem::take(&mut self.observed[place])) }
+    }
+
     fn take(&mut self, until: Instant, each: &mut dyn FnMut(&BlockRequest)) {
-        let Self { events: Ok(events), pairing, observed, disks, .. } = self else { return };
+        let Self { events: Ok(events), pairing, observed, busy, disks, .. } = self else { return };
         let before = events.lost();
         events.drain(until, |event| {
             let place = disks.iter().position(|disk| disk.number == event.device);
@@ -135,6 +159,9 @@ impl DiskWatch {
             let Some(request) = pairing.take(event) else { return };
             if let Some(place) = place {
                 observed[place].take(&request);
+                if let Some(began) = request.began() {
+                    busy[place].add(began, request.completed);
+                }
             }
             each(&request);
         });

@@ -16,8 +16,35 @@ use crate::watch::lines::short;
 
 /// The rows of disks that the table has at most, so that the charts have room.
 const ROWS: usize = 8;
-/// From this width on, the table has more columns.
+/// From this width on, the names of disks have more room.
 const WIDE: u16 = 110;
+/// The room of a column with its gap.
+const COLUMN: u16 = 7;
+
+/// The columns of the table after the name. A narrow terminal has those of the lowest ranks: a
+/// figure without its first digits is worse than none.
+const COLUMNS: [(&str, u16, fn(&Point) -> String); 12] = [
+    ("r/s", 0, |it| short(it.reads.iops)),
+    ("rMiB/s", 8, |it| mib(it.reads.bandwidth)),
+    ("r us", 2, |it| us(it.reads.mean)),
+    ("r p50", 10, |it| us(it.reads.p50)),
+    ("r p99", 6, |it| us(it.reads.p99)),
+    ("w/s", 1, |it| short(it.writes.iops)),
+    ("wMiB/s", 9, |it| mib(it.writes.bandwidth)),
+    ("w us", 3, |it| us(it.writes.mean)),
+    ("w p50", 11, |it| us(it.writes.p50)),
+    ("w p99", 7, |it| us(it.writes.p99)),
+    ("queue", 5, |it| short(it.queue)),
+    ("util", 4, |it| format!("{:.0}", it.busy * 100.0)),
+];
+
+fn mib(bandwidth: f64) -> String {
+    short(bandwidth / 1_048_576.0)
+}
+
+fn us(time: Option<f64>) -> String {
+    time.map_or("-".to_owned(), |ns| short(ns / 1000.0))
+}
 
 const HELP: &str = "\
  up, down    choose a disk
@@ -96,29 +123,20 @@ fn notes(state: &State) -> Vec<Line<'static>> {
 
 /// The table of disks: as many as there is room for, the chosen one among them.
 fn disks(state: &State, width: u16) -> Table<'static> {
-    let is_wide = WIDE <= width;
-    let mut names = Vec::from(["disk"]);
-    let direction: [&[&str]; 2] = match is_wide {
-        true => [
-            &["r/s", "rMiB/s", "r us", "r p50", "r p99"],
-            &["w/s", "wMiB/s", "w us", "w p50", "w p99"],
-        ],
-        false => [&["r/s", "rMiB", "r us", "r p99"], &["w/s", "wMiB", "w us", "w p99"]],
-    };
-    names.extend(direction.concat());
-    names.extend(["queue", "util"]);
+    let name = if WIDE <= width { 14 } else { 9 };
+    let fit = width.saturating_sub(name) / COLUMN;
+    let columns: Vec<_> = COLUMNS.iter().filter(|(_, rank, _)| *rank < fit).collect();
+    let each = width.saturating_sub(name) / columns.len().max(1) as u16;
     let right = |text: String| Cell::from(Line::from(text).alignment(Alignment::Right));
-    let head = names.iter().enumerate().map(|(nth, name)| match nth {
-        0 => Cell::from(*name),
-        _ => right((*name).to_owned()),
-    });
+    let titles = columns.iter().map(|(title, ..)| right((*title).to_owned()));
+    let head = std::iter::once(Cell::from("disk")).chain(titles);
     let places = state.rows();
     let chosen = places.iter().position(|place| *place == state.chosen).unwrap_or(0);
     let first = (chosen + 1).saturating_sub(ROWS);
     let row = |place: &usize| {
         let mut cells = Vec::from([Cell::from(state.disks[*place].name.clone())]);
         match state.last(*place) {
-            Some(point) => cells.extend(figures(point, is_wide).into_iter().map(right)),
+            Some(point) => cells.extend(columns.iter().map(|(_, _, text)| right(text(point)))),
             None if state.at.is_some() => cells.push(right("gone".to_owned())),
             None => {}
         }
@@ -129,31 +147,11 @@ fn disks(state: &State, width: u16) -> Table<'static> {
         }
     };
     let shown: Vec<Row<'_>> = places.iter().skip(first).take(ROWS).map(row).collect();
-    let columns = names.len() as u16 - 1;
-    let name = if is_wide { 14 } else { 9 };
-    let each = (width.saturating_sub(name)) / columns;
     let widths = std::iter::once(Constraint::Length(name))
-        .chain((0..columns).map(|_| Constraint::Length(each.saturating_sub(1))));
+        .chain(columns.iter().map(|_| Constraint::Length(each.saturating_sub(1))));
     Table::new(shown, widths)
         .header(Row::new(head).style(Style::default().add_modifier(Modifier::BOLD)))
         .column_spacing(1)
-}
-
-fn figures(point: &Point, is_wide: bool) -> Vec<String> {
-    let us = |time: Option<f64>| time.map_or("-".to_owned(), |ns| short(ns / 1000.0));
-    let mut cells = Vec::new();
-    for flow in [&point.reads, &point.writes] {
-        cells.push(short(flow.iops));
-        cells.push(short(flow.bandwidth / 1_048_576.0));
-        cells.push(us(flow.mean));
-        if is_wide {
-            cells.push(us(flow.p50));
-        }
-        cells.push(us(flow.p99));
-    }
-    cells.push(short(point.queue));
-    cells.push(format!("{:.0}", point.busy * 100.0));
-    cells
 }
 
 /// A figure of the chosen disk over time, reads and writes.
@@ -289,7 +287,7 @@ mod tests {
         let words: Vec<&str> = rows[1].split_whitespace().collect();
         assert_eq!(
             words,
-            "disk r/s rMiB r us r p99 w/s wMiB w us w p99 queue util"
+            "disk r/s rMiB/s r us r p99 w/s wMiB/s w us w p99 queue util"
                 .split(' ')
                 .collect::<Vec<_>>()
         );
@@ -303,6 +301,25 @@ mod tests {
         for words in ["nvme0n1 IOPS", "response times", "programs, share of I/Os", "100.0 % ?", "█"]
         {
             assert!(all.contains(words), "{words}\n{all}");
+        }
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_fewer_columns_but_whole_figures() {
+        let state = state(30, false);
+        for (width, titles, figures) in [
+            (45, "disk r/s r us w/s w us util", "nvme0n1 2000 100 50.0 3000 32"),
+            (30, "disk r/s r us w/s", "nvme0n1 2000 100 50.0"),
+            (
+                200,
+                "disk r/s rMiB/s r us r p50 r p99 w/s wMiB/s w us w p50 w p99 queue util",
+                "nvme0n1",
+            ),
+        ] {
+            let rows = drawn(&state, width, 24);
+            let words = |row: &str| row.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(words(&rows[1]), titles);
+            assert!(words(&rows[3]).starts_with(figures), "{}", rows[3]);
         }
     }
 
