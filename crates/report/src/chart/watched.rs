@@ -191,8 +191,10 @@ fn heat(disk: &WatchedDisk, length: Span) -> Option<Heat> {
         .collect();
     let all = || columns.iter().flat_map(|(_, buckets)| buckets.iter().map(|(lower, _)| *lower));
     let steps = steps(all().min()?, all().max()?);
-    let x: Vec<String> =
-        pieces.chunks(group).map(|pieces| number_of(middle(&pieces[0], length))).collect();
+    let (name, scale) = unit(length);
+    let starts: Vec<f64> =
+        pieces.chunks(group).map(|pieces| pieces[0].start.0 as f64 / scale).collect();
+    let x = begins(&starts);
     let mut cells = Vec::new();
     for (column, (seconds, buckets)) in columns.iter().enumerate() {
         let mut counts = vec![0u64; steps.len()];
@@ -210,16 +212,15 @@ fn heat(disk: &WatchedDisk, length: Span) -> Option<Heat> {
                 cover: Cover::Plain,
                 text: number(rate),
                 about: format!(
-                    "{} I/Os per second of {from} and more, at {} {}",
+                    "{} I/Os per second of {from} and more, from {} {name} on",
                     number(rate),
                     x[column],
-                    unit(length).0
                 ),
             });
         }
     }
     Some(Heat {
-        x_title: unit(length).0.to_owned(),
+        x_title: format!("{name}, from"),
         x,
         y_title: "response time, from".to_owned(),
         y: steps.iter().map(|step| time(*step as f64)).collect(),
@@ -236,8 +237,16 @@ fn heat(disk: &WatchedDisk, length: Span) -> Option<Heat> {
     })
 }
 
-fn number_of(value: f64) -> String {
-    fathom_core::figures::significant(value)
+/// Where the columns begin, with as many decimals as tell neighbors apart.
+fn begins(starts: &[f64]) -> Vec<String> {
+    let apart = starts.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+    let decimals = match apart {
+        0.95.. => 0,
+        0.095.. => 1,
+        0.0095.. => 2,
+        _ => 3,
+    };
+    starts.iter().map(|start| format!("{start:.decimals$}")).collect()
 }
 
 /// The lower ends of the rows: 1, 2 and 5 times each power of ten, from the one below the smallest
@@ -253,6 +262,13 @@ fn steps(smallest: u64, largest: u64) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_named_by_their_begin_no_finer_than_they_are_apart() {
+        assert_eq!(begins(&[0.0, 1.001, 2.003]), ["0", "1", "2"]);
+        assert_eq!(begins(&[0.0, 0.1, 0.2]), ["0.0", "0.1", "0.2"]);
+        assert_eq!(begins(&[0.0]), ["0"]);
+    }
 
     #[test]
     fn rows_cover_all_times_and_no_more() {
