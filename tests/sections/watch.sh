@@ -174,5 +174,5 @@ else
   skip "a device that disappears" "there is no zram"
 fi
 run_fathom watch no-such-disk
-check "a disk that is not there is named" says 'no-such-disk'
+check "a disk that is not there is named, with what to do" says '^error: no-such-disk: no disk.*lsblk'
 check "with exit code 3" status_is 3

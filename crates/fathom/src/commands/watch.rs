@@ -176,6 +176,13 @@ fn wanted(targets: &[PathBuf]) -> Result<Vec<WatchedDisk>, Error> {
     let mut disks: Vec<WatchedDisk> = Vec::new();
     for target in targets {
         let path = named(target);
+        if target.components().count() == 1 && !path.exists() {
+            return Err(Error::target(
+                path_text(target),
+                "no disk and no file has this name",
+                "list the disks of this machine with `lsblk -d`",
+            ));
+        }
         let below = {
             let path = path.clone();
             let look = move || Ok(watch::disks_below(&path)?);
