@@ -203,7 +203,8 @@ impl Pairing {
         let mut starts: Vec<Instant> =
             of_device.flat_map(|(_, flight)| flight.iter().filter_map(Flying::began)).collect();
         starts.sort_unstable();
-        starts.iter().rev().take(usize::try_from(in_flight).ok()?).last().copied()
+        let older = starts.len().saturating_sub(usize::try_from(in_flight).ok()?);
+        starts.get(older).copied()
     }
 
     /// Forgets everything in flight: after events were lost, nobody knows what is still there.

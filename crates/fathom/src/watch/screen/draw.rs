@@ -21,9 +21,12 @@ const WIDE: u16 = 110;
 /// The room of a column with its gap.
 const COLUMN: u16 = 7;
 
+/// A column of the table: its title, its rank, and its figure.
+type FigureColumn = (&'static str, u16, fn(&Point) -> String);
+
 /// The columns of the table after the name. A narrow terminal has those of the lowest ranks: a
 /// figure without its first digits is worse than none.
-const COLUMNS: [(&str, u16, fn(&Point) -> String); 12] = [
+const COLUMNS: [FigureColumn; 12] = [
     ("r/s", 0, |it| short(it.reads.iops)),
     ("rMiB/s", 8, |it| mib(it.reads.bandwidth)),
     ("r us", 2, |it| us(it.reads.mean)),
