@@ -3,6 +3,7 @@
 //! It is a library so that tests and fuzzing can reach the readers of foreign bytes, in
 //! [`readers`]. It has no other use for other programs.
 
+mod agent;
 mod cli;
 mod commands;
 mod contents;
@@ -93,6 +94,7 @@ fn perform(command: &Command) -> Result<u8, Error> {
         Command::Map(args) => commands::map::perform(args),
         Command::Workloads(args) => commands::workloads::perform(args),
         Command::Inspect(args) => commands::inspect::perform(args),
+        Command::Agent(args) => commands::agent::perform(args),
         Command::Watch(args) => commands::watch::perform(args),
         Command::Prepare(args) => commands::prepare::perform(args),
         Command::Calibrate(args) => commands::calibrate::perform(args),

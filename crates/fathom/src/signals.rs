@@ -92,6 +92,13 @@ fn received(signal: i32) {
     end(signal);
 }
 
+/// Asks for an orderly end, as SIGTERM does.
+pub fn ask_to_end() {
+    if !STOP.swap(true, Ordering::SeqCst) {
+        RECEIVED.store(SIGTERM, Ordering::SeqCst);
+    }
+}
+
 /// Prints on stderr, as far as it accepts output: a stopped terminal, or a pipe that is not read,
 /// must not keep anybody from ending the process.
 pub fn tell(text: String) {

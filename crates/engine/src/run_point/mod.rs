@@ -17,10 +17,10 @@ mod worker_task;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use fathom_core::Span;
 use fathom_core::measure::Record;
 use fathom_core::plan;
 use fathom_core::spec::{self, BackendKind, Point};
+use fathom_core::{Instant, Span};
 
 use crate::aio::Aio;
 use crate::backend::{Backend, RealBackend};
@@ -65,6 +65,12 @@ pub enum Phase {
 
 /// The observer of a run, called during the run on the thread that called [`run_point`].
 pub trait Observer {
+    /// Everything is ready now, and the load begins at this instant, or as soon as possible after
+    /// it. Never asked for a simulated device.
+    fn begins(&mut self, now: Instant) -> Instant {
+        now
+    }
+
     /// A phase began, and that was `ago`: a few milliseconds at most, if the workers leave a CPU to
     /// the thread that calls this. A simulated device has no such moments: this is never called for
     /// it.

@@ -105,7 +105,8 @@ impl RealRun<'_> {
         let (mut crew, readiness) =
             Crew::hire::<B, F>(tasks.collect(), shared, self.streams, followers)?;
         crew.get_ready(&clock, &readiness, &mut patience, observer)?;
-        let table = Timetable::of(self.point, clock.now() + LEAD);
+        let begins = observer.begins(clock.now());
+        let table = Timetable::of(self.point, begins.max(clock.now() + LEAD));
         let _ = shared.gate.set(Some(table));
         let mut collector = Collector::new(self.plans, table);
         let mut phases = Phases::new(table, &shared.end);

@@ -112,6 +112,8 @@ pub enum Command {
     Inspect(Inspect),
     /// Watch what any program does to the disks, second by second
     Watch(Watch),
+    /// Apply loads that another program asks for: one host of a test over many hosts
+    Agent(Agent),
     /// Create a file to measure on, and write all of it with unique data
     Prepare(Prepare),
     /// Measure the limits of fathom itself on this host, in a few seconds
@@ -201,6 +203,23 @@ pub struct Watch {
     /// A command: it is watched from its start to its end, and its exit code is that of fathom
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// `fathom agent`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Agent {
+    /// End if the other program is silent for this long: the load stops, and the result file says so
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "5s",
+          value_parser = values::lease)]
+    pub lease: Span,
+    /// The result file of this host [default: named after the first target and the time, in the
+    /// folder of --results]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// The folder of results without a name of their own [default: FATHOM_RESULTS, or the current
+    /// folder]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
+    pub results: Option<PathBuf>,
 }
 
 /// `fathom completions`.

@@ -270,6 +270,15 @@ const ALL: &[Brief] = &[
         ],
     },
     Brief {
+        command: "agent",
+        rows: &[&[
+            ("lease", "End if the other program is silent for this long [default: 5s]"),
+            ("out", "The result file of this host"),
+            ("results", "The folder of results without a name of their own"),
+        ]],
+        examples: &["fathom agent --lease 1m        # docs/agent.md has what to type then"],
+    },
+    Brief {
         command: "prepare",
         rows: &[&[
             ("file", "The file to create"),
@@ -347,8 +356,17 @@ const ALL: &[Brief] = &[
 ];
 
 /// The commands that `fathom -h` leaves to `--help`.
-const LESS_USED: [&str; 8] =
-    ["resume", "workloads", "calibrate", "export", "import", "completions", "man", "diskspd"];
+const LESS_USED: [&str; 9] = [
+    "resume",
+    "workloads",
+    "calibrate",
+    "export",
+    "import",
+    "agent",
+    "completions",
+    "man",
+    "diskspd",
+];
 
 /// The commands that do something useful without any argument.
 const NEEDS_NO_ARGUMENT: [&str; 4] = ["quick", "study", "workloads", "calibrate"];

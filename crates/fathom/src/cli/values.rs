@@ -201,6 +201,16 @@ pub fn watch_interval(text: &str) -> Result<Span, String> {
     }
 }
 
+/// Reads how long a coordinator may be silent. It says something every second.
+pub fn lease(text: &str) -> Result<Span, String> {
+    const SHORTEST: Span = Span::from_secs(2);
+    let span: Span = text.parse().map_err(|cause: ParseUnitError| cause.to_string())?;
+    match SHORTEST <= span {
+        true => Ok(span),
+        false => Err(format!("{span} is too short: the shortest lease is {SHORTEST}")),
+    }
+}
+
 /// Reads `4k`, `12.8MiB`, `1g`. A size that is no whole number of bytes, as 12.8 MiB is, cannot be
 /// meant to the byte: it becomes a whole number of pages of 4 KiB, which every device can do.
 pub fn size(text: &str) -> Result<Bytes, ParseUnitError> {

@@ -1,5 +1,6 @@
 //! The commands: each connects the typed options with the session, and decides the exit code.
 
+pub mod agent;
 mod browser;
 pub mod calibrate;
 pub mod completions;

@@ -5,6 +5,7 @@ mod curve;
 mod map;
 mod minute;
 
+use std::fmt::Debug;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
@@ -59,6 +60,17 @@ enum LiveForm {
     },
     /// Not shown.
     Silent,
+    /// Told to another program.
+    Told(Box<dyn Listener>),
+}
+
+/// Another program that follows a run. It must not keep the run waiting.
+pub trait Listener: Debug {
+    /// The load began then, in nanoseconds since 1970.
+    fn began(&mut self, unix_ns: u64);
+
+    /// The load goes on.
+    fn progress(&mut self, progress: &Progress);
 }
 
 impl Live {
@@ -93,6 +105,13 @@ impl Live {
             step_time: Span(0),
             kind,
         }
+    }
+
+    /// Shows nothing, and tells a listener instead.
+    pub fn told_to(listener: Box<dyn Listener>) -> Self {
+        let mut live = Self::new(0, Span(0));
+        live.kind = LiveForm::Told(listener);
+        live
     }
 
     /// A view of an experiment.
@@ -180,12 +199,23 @@ impl Live {
                 *last = Instant::now();
                 output::note(&head);
             }
-            LiveForm::Silent => {}
+            LiveForm::Silent | LiveForm::Told(_) => {}
+        }
+    }
+
+    /// The load began then, in nanoseconds since 1970. Never called for a simulated device.
+    pub fn began(&mut self, unix_ns: u64) {
+        if let LiveForm::Told(listener) = &mut self.kind {
+            listener.began(unix_ns);
         }
     }
 
     /// The load goes on.
     pub fn progress(&mut self, progress: &Progress) {
+        if let LiveForm::Told(listener) = &mut self.kind {
+            listener.progress(progress);
+            return;
+        }
         let left = progress.total - progress.elapsed;
         let mut text = if progress.in_window { String::new() } else { "warm-up, ".to_owned() };
         text += &in_words(&progress.last_second);
@@ -260,7 +290,7 @@ impl Live {
                     output::note(&format!("  {text}{left}"));
                 }
             }
-            LiveForm::Silent => {}
+            LiveForm::Silent | LiveForm::Told(_) => {}
         }
     }
 
@@ -272,7 +302,7 @@ impl Live {
                 bar.set_message(outcome.to_owned());
             }
             LiveForm::Plain { .. } => output::note(&format!("  {outcome}")),
-            LiveForm::Silent => {}
+            LiveForm::Silent | LiveForm::Told(_) => {}
         }
     }
 

@@ -197,6 +197,7 @@ impl Session<'_> {
                 io_wq: &mut io_wq,
                 trace: course.trace.as_deref_mut(),
                 watches: course.watches,
+                begins_unix_ns: course.begins_unix_ns.take(),
                 ahead: &mut ahead,
             };
             let ran = looked
@@ -273,7 +274,13 @@ impl Session<'_> {
         let mut last = None;
         while let Step::Run(planned) = probe.next(last.as_ref()) {
             let time = planned.point.time();
-            let means = Means { io_wq: &mut io_wq, trace: None, watches: false, ahead: &mut ahead };
+            let means = Means {
+                io_wq: &mut io_wq,
+                trace: None,
+                watches: false,
+                begins_unix_ns: None,
+                ahead: &mut ahead,
+            };
             let trial = self.trial(*planned, probe, (means, loaded), live)?;
             if let Some(signal) = signals::came() {
                 return Err(Error::nothing_measured(signal));
@@ -311,7 +318,7 @@ impl Session<'_> {
         (means, loaded): (Means<'_>, Span),
         live: &mut Live,
     ) -> Result<Trial, Error> {
-        let Means { io_wq, trace, watches, ahead } = means;
+        let Means { io_wq, trace, watches, begins_unix_ns, ahead } = means;
         let runner = self.look_ahead(&planned, loaded, experiment, ahead)?;
         let Carried { devices, backend_reason, written } = self.carrier.carry(&planned)?;
         written.map_or(Ok(()), Overwritten::look_again)?;
@@ -332,6 +339,7 @@ impl Session<'_> {
             io_wq: (backend == BackendKind::Uring).then_some(io_wq),
             live,
             started_unix_ns: unix_ns(),
+            begins_unix_ns,
             opened: None,
             pauses: None,
             counted: None,
@@ -418,6 +426,8 @@ pub struct Course<'a> {
     trace: Option<&'a mut TraceFile>,
     /// Whether the requests of its I/Os are watched.
     watches: bool,
+    /// When the load of the next trial begins, in nanoseconds since 1970; at once if none.
+    pub begins_unix_ns: Option<u64>,
     verdict: Verdict,
     /// The number of trials.
     trials: usize,
@@ -436,6 +446,8 @@ struct Means<'a> {
     trace: Option<&'a mut TraceFile>,
     /// Whether the requests of its I/Os are watched.
     watches: bool,
+    /// When the load begins.
+    begins_unix_ns: Option<u64>,
     /// The points before their turn.
     ahead: &'a mut Ahead,
 }
@@ -444,7 +456,15 @@ impl<'a> Course<'a> {
     /// The beginning, before any trial.
     pub fn new(trace: Option<&'a mut TraceFile>) -> Self {
         let (verdict, loaded) = (Verdict::Sound, Span(0));
-        Self { trace, watches: false, verdict, trials: 0, batched: false, loaded }
+        Self {
+            trace,
+            watches: false,
+            begins_unix_ns: None,
+            verdict,
+            trials: 0,
+            batched: false,
+            loaded,
+        }
     }
 
     /// The same, with the requests of its I/Os watched if this is true.
@@ -618,6 +638,8 @@ struct Watcher<'a> {
     io_wq: Option<&'a mut IoWqWatch>,
     live: &'a mut Live,
     started_unix_ns: u64,
+    /// When the load has to begin, if that is not at once.
+    begins_unix_ns: Option<u64>,
     opened: Option<Counters>,
     /// Detects when no thread of this process runs, during the window.
     pauses: Option<PauseWatch>,
@@ -637,10 +659,16 @@ impl Watcher<'_> {
 }
 
 impl Observer for Watcher<'_> {
+    fn begins(&mut self, now: fathom_core::Instant) -> fathom_core::Instant {
+        let wait = self.begins_unix_ns.map_or(0, |begins| begins.saturating_sub(unix_ns()));
+        now + Span(wait)
+    }
+
     fn phase(&mut self, phase: Phase, ago: Span) {
         match phase {
             // The workers and their rings are there, and the first I/Os have started.
             Phase::WarmUp => {
+                self.live.began(unix_ns() - ago.0);
                 if let Some(watch) = &mut self.io_wq {
                     watch.aim();
                 }

@@ -1,0 +1,248 @@
+//! The messages of the protocol: one JSON object in a line. Besides these, an agent sends the lines
+//! of its result file as they are written.
+
+use std::path::Path;
+
+use fathom_core::facts::{Host, Target};
+use fathom_core::{printable, typed_path};
+use serde::{Deserialize, Serialize};
+
+use crate::identity;
+
+/// The version of the protocol. An agent refuses every other one.
+pub const PROTOCOL: u32 = 1;
+
+/// What a coordinator says.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "message", rename_all = "snake_case", deny_unknown_fields)]
+pub enum AgentOrder {
+    /// The first one.
+    Hello {
+        /// Its version of the protocol.
+        protocol: u32,
+        /// Its version of fathom.
+        fathom_version: String,
+        /// The number of loads that it has planned.
+        #[serde(default)]
+        points: u32,
+    },
+    /// Asks for the time here. Answered at once, also under load.
+    Clock {
+        /// Comes back.
+        id: u64,
+    },
+    /// Says nothing but that the coordinator is there.
+    Renew {},
+    /// Describes the next load. Nothing begins.
+    Prepare(LoadInWords),
+    /// Begins the load that was prepared.
+    Start {
+        /// When, in nanoseconds since 1970 by the clock of this host; at once if it is past.
+        at_unix_ns: u64,
+    },
+    /// Ends the load, if there is one, and the agent.
+    Stop {},
+}
+
+/// A load, as on a command line of `fathom run`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadInWords {
+    /// The words behind `fathom run`: targets and options, without a consent, and without outputs.
+    pub words: Vec<String>,
+    /// A workload, if it is not one that comes with fathom. Files of this host are not read.
+    #[serde(default)]
+    pub workload: Option<WorkloadText>,
+    /// What may be written to on this host.
+    #[serde(default)]
+    pub consent: Allowed,
+}
+
+/// A workload file that the coordinator has read.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadText {
+    /// Its name in messages.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// The consent of the user, for this host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Allowed {
+    /// As `--overwrite`.
+    pub overwrite: bool,
+    /// As `--destroy`.
+    pub destroy: Vec<String>,
+    /// As `--destroy-in-use`.
+    pub destroy_in_use: Vec<String>,
+}
+
+/// What an agent says.
+#[derive(Debug, Serialize)]
+#[serde(tag = "message", rename_all = "snake_case")]
+pub enum AgentAnswer<'a> {
+    /// The answer to the first message.
+    Hello {
+        /// The version of the protocol.
+        protocol: u32,
+        /// The version of fathom.
+        fathom_version: &'a str,
+        /// The version of the measurement: trials of different ones cannot be compared.
+        measurement_version: u32,
+        /// How long the coordinator may be silent.
+        lease_ns: u64,
+        /// This host.
+        host: &'a Host,
+    },
+    /// The time here.
+    Clock {
+        /// That of the question.
+        id: u64,
+        /// Nanoseconds since 1970.
+        unix_ns: u64,
+    },
+    /// The load is ready to begin.
+    Prepared {
+        /// What it does, line by line, for people.
+        plan: Vec<String>,
+        /// The targets, as they are here.
+        targets: Vec<TargetHere<'a>>,
+        /// Warm-up, window and cool-down together.
+        takes_ns: u64,
+        /// The result file of this host.
+        result: &'a Path,
+    },
+    /// What was asked for does not happen. Nothing was touched.
+    Refused {
+        /// Why, and the remedy.
+        why: String,
+        /// The exit code that `fathom run` would have had.
+        exit_code: u8,
+    },
+    /// The load has begun. Never said of a simulated device.
+    Began {
+        /// When, in nanoseconds since 1970.
+        unix_ns: u64,
+    },
+    /// The load goes on: said about once a second. Figures are those of the last second.
+    Progress {
+        /// The time since the load began.
+        elapsed_ns: u64,
+        /// Warm-up, window and cool-down together.
+        total_ns: u64,
+        /// Whether it is measured now.
+        in_window: bool,
+        /// Reads and writes per second.
+        iops: f64,
+        /// Bytes per second.
+        bytes_per_second: f64,
+        /// The mean response time.
+        mean_ns: Option<f64>,
+        /// The 99th percentile of it; none if too few I/Os carry it.
+        p99_ns: Option<u64>,
+        /// The longest.
+        longest_ns: Option<u64>,
+        /// I/Os that failed so far.
+        failed: u64,
+    },
+    /// The load is over. Its trial was said before, as the line of the result file.
+    Ended {
+        /// Whether it ran to its end.
+        completed: bool,
+    },
+}
+
+/// A target on this host.
+#[derive(Debug, Serialize)]
+pub struct TargetHere<'a> {
+    /// As it was named.
+    name: &'a str,
+    /// Where it is.
+    path: &'a str,
+    /// What it is.
+    kind: &'static str,
+    /// Its size.
+    size_bytes: u64,
+    /// What makes it this very target, beyond its name; empty if that is unknown.
+    identity: String,
+    /// Whether the load writes to it, so that the data there is lost.
+    is_overwritten: bool,
+}
+
+impl<'a> TargetHere<'a> {
+    /// What is to be known about a target.
+    pub fn new(target: &'a Target, is_overwritten: bool) -> Self {
+        Self {
+            name: &target.name,
+            path: &target.path,
+            kind: target.kind.name(),
+            size_bytes: target.size.0,
+            identity: identity::of(target),
+            is_overwritten,
+        }
+    }
+}
+
+/// Reads a line.
+///
+/// # Errors
+///
+/// When it is no message: says why.
+pub fn read(line: &str) -> Result<AgentOrder, String> {
+    serde_json::from_str(line).map_err(|cause| {
+        let start: String = line.chars().take(60).collect();
+        format!(
+            "{}: it is no message of protocol {PROTOCOL} ({cause})",
+            typed_path(&printable(&start))
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_coordinator_says_is_read() {
+        let load = |words: &[&str]| LoadInWords {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            workload: None,
+            consent: Allowed::default(),
+        };
+        for (line, meaning) in [
+            (r#"{"message":"renew"}"#, AgentOrder::Renew {}),
+            (r#"{"message":"clock","id":7}"#, AgentOrder::Clock { id: 7 }),
+            (r#"{"message":"start","at_unix_ns":5}"#, AgentOrder::Start { at_unix_ns: 5 }),
+            (
+                r#"{"message":"prepare","words":["a","-q","4"]}"#,
+                AgentOrder::Prepare(load(&["a", "-q", "4"])),
+            ),
+            (
+                r#"{"message":"hello","protocol":1,"fathom_version":"0.1.0"}"#,
+                AgentOrder::Hello { protocol: 1, fathom_version: "0.1.0".to_owned(), points: 0 },
+            ),
+        ] {
+            assert_eq!(read(line), Ok(meaning));
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_its_beginning() {
+        for line in [
+            "",
+            "[]",
+            "ls -l /",
+            r#"{"message":"run"}"#,
+            r#"{"message":"renew","more":1}"#,
+            r#"{"message":"prepare","words":[],"consent":{"all":true}}"#,
+        ] {
+            let why = read(line).unwrap_err();
+            assert!(why.contains("it is no message of protocol 1"), "{why}");
+        }
+        let why = read(&format!("\u{1b}[2J{}", "x".repeat(500))).unwrap_err();
+        assert!(!why.contains('\u{1b}') && why.len() < 250, "{why}");
+    }
+}
