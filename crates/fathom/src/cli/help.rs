@@ -272,9 +272,9 @@ const ALL: &[Brief] = &[
     Brief {
         command: "agent",
         rows: &[&[
-            ("lease", "End if the other program is silent for this long [default: 5s]"),
+            ("lease", "End if nothing is heard for this long"),
             ("out", "The result file of this host"),
-            ("results", "The folder of results without a name of their own"),
+            ("results", "The folder of results without a name"),
         ]],
         examples: &["fathom agent --lease 1m        # docs/agent.md has what to type then"],
     },
