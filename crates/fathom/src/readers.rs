@@ -19,6 +19,8 @@ use fathom_report::document::{self, Conclusion, Document, Ended, Header, Line};
 use fathom_report::page::Level;
 use fathom_report::{csv, export, html, image, markdown, page, terminal, watched};
 
+use crate::agent::message::{self, AgentOrder};
+use crate::agent::words;
 use crate::cli::args::{Args, Command};
 use crate::cli::described::Described;
 use crate::cli::options::Request;
@@ -42,11 +44,12 @@ pub struct Reader {
 }
 
 /// All of them.
-pub const ALL: [Reader; 10] = [
+pub const ALL: [Reader; 11] = [
     Reader { name: "result", read: result },
     Reader { name: "watch", read: watch },
     Reader { name: "workload", read: workload },
     Reader { name: "command-line", read: command_line },
+    Reader { name: "agent", read: agent },
     Reader { name: "quantities", read: quantities },
     Reader { name: "diskspd-line", read: diskspd_line },
     Reader { name: "diskspd-profile", read: diskspd_profile },
@@ -105,6 +108,17 @@ pub fn watch(bytes: &[u8]) {
         html::page_without_library(&page).len(),
     ];
     assert!(lengths.iter().all(|&length| length > 0), "{lengths:?}");
+}
+
+/// Reads what a coordinator says to an agent, line by line, and the words of its loads.
+pub fn agent(bytes: &[u8]) {
+    for line in bytes.split(|byte| *byte == b'\n') {
+        match message::read(&String::from_utf8_lossy(line)) {
+            Ok(AgentOrder::Prepare(load)) => drop(words::asked(&load)),
+            Ok(_) => {}
+            Err(why) => assert!(!why.is_empty()),
+        }
+    }
 }
 
 /// Reads a workload file, and resolves its description.

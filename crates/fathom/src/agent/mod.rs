@@ -6,3 +6,4 @@
 pub mod ears;
 pub mod message;
 pub mod voice;
+pub mod words;

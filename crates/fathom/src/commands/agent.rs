@@ -15,14 +15,14 @@ use super::{preview, settled, this_machine};
 use crate::agent::ears::{self, Heard};
 use crate::agent::message::{AgentAnswer, AgentOrder, LoadInWords, PROTOCOL, TargetHere};
 use crate::agent::voice::{Narrator, say};
-use crate::cli::args::{Agent, Args, Command, Run};
-use crate::cli::options::{Consent, Results};
+use crate::agent::words;
+use crate::cli::args::Agent;
+use crate::cli::options::Results;
 use crate::error::{Error, exit, plain};
 use crate::journal::Journal;
 use crate::live::Live;
 use crate::resolve::{self, Spec};
 use crate::session::{self, Course, Session, unix_ns};
-use crate::workload::{self, shipped};
 use crate::{contents, output, signals};
 
 /// Before the load begins, the workers are made ready in this time.
@@ -182,7 +182,7 @@ impl Attendant {
     fn prepare(&mut self, load: &LoadInWords) -> Result<(), Error> {
         // What was ready before is not wanted any more.
         self.prepared = None;
-        let mut asked = asked(load)?;
+        let mut asked = words::asked(load)?;
         let (place, host, spec) = settled::settle(&mut asked)?;
         let spec =
             resolve::consent::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
@@ -314,68 +314,5 @@ fn wait_until(at_unix_ns: u64) {
             return;
         }
         std::thread::sleep((left - READY).min(NAP));
-    }
-}
-
-/// A load as the resolver takes it.
-fn asked(load: &LoadInWords) -> Result<workload::Asked, Error> {
-    let run = parsed(&load.words)?;
-    let mut request = run.request;
-    let allowed = &load.consent;
-    request.consent = Consent {
-        overwrite: allowed.overwrite,
-        destroy: allowed.destroy.clone(),
-        destroy_in_use: allowed.destroy_in_use.clone(),
-    };
-    if let Some(workload) = &load.workload {
-        return workload::Asked::read_text(&request, &workload.name, &workload.text);
-    }
-    // A message about it would show a line of any file of this host.
-    let first = request.targets.first().filter(|_| request.workload.is_none());
-    let named = first.map(|path| path.to_string_lossy().into_owned());
-    let file = request.workload.clone().or(named.filter(|name| name.ends_with(".toml")));
-    match file.filter(|name| shipped::text(name).is_none()) {
-        Some(name) => Err(Error::option(
-            name,
-            "an agent reads no workload file of its host",
-            "send its text beside the words",
-        )),
-        None => workload::Asked::read(&request),
-    }
-}
-
-/// The words, as `fathom run` reads them.
-fn parsed(words: &[String]) -> Result<Run, Error> {
-    let line = ["fathom", "run"].map(str::to_owned).into_iter().chain(words.iter().cloned());
-    let args = Args::reread(&line.collect::<Vec<_>>()).map_err(|cause| {
-        let text = cause.render().to_string();
-        let first =
-            text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        Error::option("words", first, "see `fathom run --help`")
-    })?;
-    let Command::Run(run) = args.command else {
-        return Err(Error::option(
-            "words",
-            "they are not those of a run",
-            "see `fathom run --help`",
-        ));
-    };
-    let results = &run.results;
-    let other = [
-        ("--watch", run.watch),
-        ("--out", results.out.is_some() || results.results.is_some()),
-        ("a report", results.written.paths().next().is_some()),
-        ("--trace", results.trace.is_some()),
-        ("--json", results.json),
-        ("--fail-if", !results.fail_if.is_empty()),
-        ("a consent", run.request.consent.first().is_some()),
-    ];
-    match other.into_iter().find(|(_, typed)| *typed) {
-        Some((option, _)) => Err(Error::option(
-            option,
-            "it is not one of the words that describe a load",
-            "leave it out: a consent has a field of its own, and the coordinator writes reports",
-        )),
-        None => Ok(run),
     }
 }
