@@ -12,6 +12,7 @@ mod holds;
 mod io_wq;
 mod loops;
 mod machine;
+pub(crate) mod mapped;
 mod mounts;
 pub(crate) mod nvme;
 mod pauses;
