@@ -181,6 +181,20 @@ impl Judgement {
     }
 }
 
+/// The findings that name what disturbed a trial from outside.
+const DISTURBERS: [&str; 10] = [
+    "process-stopped",
+    "machine-paused",
+    "cpu-steal",
+    "cpu-throttled",
+    "cpu-contention",
+    "memory-pressure",
+    "cgroup-limit",
+    "foreign-io",
+    "concurrent-fathom",
+    "target-written-by-others",
+];
+
 impl Judgement {
     /// The judgment of a trial that a mistake in fathom kept from being judged: void.
     pub fn of_a_mistake() -> Self {
@@ -199,8 +213,7 @@ impl Judgement {
     pub fn add(&mut self, findings: Vec<Finding>) {
         debug_assert!(findings.iter().all(|finding| is_code(finding.code)));
         self.findings.extend(findings);
-        // Stable: within a severity the checks' own order stays.
-        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        self.rank();
     }
 
     /// Turns findings that follow from too much load into notes, if the load was intended, for this
@@ -236,7 +249,16 @@ impl Judgement {
                 why.clone_into(&mut finding.advice);
             }
         }
-        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        self.rank();
+    }
+
+    /// The gravest first. Of equally grave ones those come first that name who disturbed the trial,
+    /// because the others may follow from them: I/Os stall where other programs have the CPUs.
+    fn rank(&mut self) {
+        // Stable: beyond that the checks' own order stays.
+        let is_effect = |finding: &Finding| !DISTURBERS.contains(&finding.code);
+        self.findings
+            .sort_by_key(|finding| (std::cmp::Reverse(finding.severity), is_effect(finding)));
     }
 
     fn find(
@@ -340,8 +362,7 @@ pub fn judge(trial: &Trial, host: &Host, targets: &[Target]) -> Judgement {
     if !case.is_simulated() {
         OF_REAL_TARGETS.iter().for_each(|check| check(&case, &mut judgement));
     }
-    // Stable: within a severity the checks' own order stays.
-    judgement.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    judgement.rank();
     judgement
 }
 
@@ -401,7 +422,7 @@ pub fn foresee(point: &Point, backend: BackendKind, host: &Host, targets: &[Targ
     if !case.is_simulated() {
         FORESEEN.iter().for_each(|check| check(&case, &mut judgement));
     }
-    judgement.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    judgement.rank();
     judgement
 }
 

@@ -54,7 +54,7 @@ pub fn value(number: f64) -> String {
 pub fn answer(found: &PeakFound, probe: &Probe) -> String {
     let is = match probe.value {
         value if found.choice == Some(value) => "the answer",
-        value if found.equals.contains(&value) => "not distinguishable from it",
+        value if found.equals.contains(&value) => "could be it as well",
         _ => "",
     };
     match (is, probe.meets) {
@@ -99,12 +99,7 @@ fn families(found: &PeakFound, dots: &[(f64, Dot)]) -> Vec<Series> {
     let equal = |value: f64| found.equals.contains(&value) && found.choice != Some(value);
     [
         series("probed", Paint::Nth(0), curve, of(&|_| true)),
-        series(
-            "not distinguishable from the answer",
-            Paint::Nth(1),
-            Form::Dots(Shape::Square),
-            plain(of(&equal)),
-        ),
+        series("could be it as well", Paint::Nth(1), Form::Dots(Shape::Square), plain(of(&equal))),
         series(
             "the answer",
             Paint::Found,

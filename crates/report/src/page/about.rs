@@ -100,7 +100,7 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
     let verdict = document.verdict();
     let sought = match document.trials.iter().filter(|one| one.verdict == Verdict::Void).count() {
         0 => String::new(),
-        n => format!("; {n} of them are void, which is a finding and no doubt"),
+        n => format!("; {n} of them are void on purpose"),
     };
     let (name, sentence) = match verdict {
         None => ("Empty", "No trial was finished: there are no figures.".to_owned()),
@@ -185,7 +185,8 @@ fn missing(document: &Document, level: Level) -> Vec<Sentence> {
     if missing.is_empty() || Level::Full <= level {
         return Vec::new();
     }
-    let text = format!("Not checked: {}; `fathom report --details` says why.", missing.join(", "));
+    let text =
+        format!("Not checked: {}; `fathom report RESULT --details` says why.", missing.join(", "));
     Vec::from([Sentence { tone: Tone::Quiet, text }])
 }
 

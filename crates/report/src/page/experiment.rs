@@ -64,7 +64,9 @@ pub fn section(document: &Document, level: Level) -> Option<Block> {
             many => format!("the {many} trials"),
         };
         if level == Level::Short {
-            blocks.push(Block::quiet(format!("`fathom report --details` shows {many} in full.")));
+            blocks.push(Block::quiet(format!(
+                "`fathom report RESULT --details` shows {many} in full."
+            )));
         }
     }
     Some(Block::section(heading(document), blocks))

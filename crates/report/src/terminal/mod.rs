@@ -94,12 +94,26 @@ fn brief(out: &mut String, remarks: &[Remark], style: &Style) {
     for one in remarks.iter().take(DOUBTS_SHOWN) {
         labelled(out, one.severity, &one.short, style);
     }
-    let more = match remarks.len().saturating_sub(DOUBTS_SHOWN) {
-        0 => String::new(),
-        more => format!("and {more} more; "),
+    let folded = remarks.get(DOUBTS_SHOWN..).unwrap_or_default();
+    let more = match in_words(folded) {
+        None => String::new(),
+        Some(more) => format!("and {more}; "),
     };
-    let text = format!("{more}`fathom report --details` shows the evidence and the advice.");
+    let text = format!("{more}`fathom report RESULT --details` shows the evidence and the advice.");
     wrap(out, "           ", &text, Tone::Quiet, style);
+}
+
+/// "4 more doubts and 1 note"; none of nothing.
+fn in_words(folded: &[Remark]) -> Option<String> {
+    let notes = folded.iter().filter(|one| one.severity == Severity::Note).count();
+    let each = |number: usize, one: &str| match number {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        many => Some(format!("{many} {one}s")),
+    };
+    let parts = [each(folded.len() - notes, "more doubt"), each(notes, "note")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(" and "))
 }
 
 fn verdict_tone(verdict: Verdict) -> Tone {

@@ -68,8 +68,6 @@ pub struct KneeAnswer {
     pub best: u32,
     /// Whether the throughput still rose at the highest setting that is allowed.
     pub rises_at_the_end: bool,
-    /// The answer's throughput as a share of that at saturation, at most 1.
-    pub share: f64,
 }
 
 /// A setting that gives less than lower ones and than higher ones.
@@ -179,7 +177,6 @@ impl Knee {
             equals: self.equals(choice, best, true).into_iter().map(setting).collect(),
             best: setting(best),
             rises_at_the_end: 0 < choice && choice + 1 == self.rungs.len(),
-            share: (self.level(choice)? - self.bar(best) + self.enough.ln()).exp().min(1.0),
         })
     }
 

@@ -41,10 +41,12 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
     }
     let Some(answer) = knee.answer() else { return Vec::new() };
     let others: Vec<f64> = found.equals.iter().copied().filter(|v| *v != choice).collect();
+    // As the table shows both.
+    let share = (probe.throughput.value / best.value).min(1.0);
     let first = match answer.rises_at_the_end {
         true => rising(peak, up_to, &shown, &others),
         false => {
-            let mut clause = format!("{} of the best, {shown}", percent(answer.share));
+            let mut clause = format!("{} of the best, {shown}", percent(share));
             // Settings above the answer that could be it as well may help.
             let end = others.iter().copied().fold(choice, f64::max);
             if found.probes.iter().any(|other| end < other.value) {

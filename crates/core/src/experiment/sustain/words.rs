@@ -165,7 +165,7 @@ fn caution(sustain: &Sustain) -> Vec<String> {
     let done = sustain.rounds.len();
     if sustain.standing().lacks.is_none() {
         cautions.push(format!(
-            "A credit or a cache that lasts for longer than {} would not have shown.",
+            "A credit or a cache that lasts for longer than {} would not show.",
             load_time(sustain, done)
         ));
     }
