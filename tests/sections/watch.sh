@@ -148,6 +148,23 @@ check "it ends when its reader has gone" head_of_watch
 run_fathom watch "$loop" -i 1ms
 check "an interval that is too short is refused" says '1 ms is too short'
 
+# The full screen ends with its terminal, also where the signal of that is ignored, as under nohup.
+mkfifo keys && exec {keys}<>keys
+(trap '' HUP && exec script -q -c "exec '$fathom' watch '$loop' -i 200ms --csv '$FATHOM_BED/hung-up.csv'" /dev/null) \
+  <keys >/dev/null 2>&1 &
+terminal=$!
+seen() { [[ $(grep -c . "$FATHOM_BED/hung-up.csv" 2>/dev/null) -gt 2 ]]; }
+still_there() { grep -ls 'hung-up[.]csv' /proc/[0-9]*/cmdline | cut -d/ -f 3 || true; }
+ended() { [[ -z $(still_there) ]]; }
+if wait_until 60 seen; then
+  kill -9 $terminal
+  check "the full screen ends when its terminal is gone" wait_until 60 ended
+  still_there | xargs -r kill -9
+else
+  fail "the full screen in a terminal shows intervals" "no rows"
+fi
+exec {keys}>&-
+
 # Without root there are counters, and what is missing is said.
 cp "$fathom" "$FATHOM_BED/fathom-of-all" && chmod 755 "$FATHOM_BED" "$FATHOM_BED/fathom-of-all"
 nobody() { (cd / && setpriv --reuid=65534 --regid=65534 --clear-groups "$FATHOM_BED/fathom-of-all" "$@"); }

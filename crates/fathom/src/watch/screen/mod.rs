@@ -15,6 +15,9 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
 use self::state::{State, ViewKey};
 use super::Seen;
 use crate::error::{Error, plain};
@@ -69,7 +72,12 @@ impl Screen {
     ///
     /// When the terminal is gone.
     pub fn wait(&mut self, time: Duration) -> Result<bool, Error> {
-        if !event::poll(time).map_err(gone)? {
+        // The reader of keys would read the end of a terminal that has hung up again and again, and
+        // never return.
+        if hangs_up_within(time).map_err(gone)? {
+            return Err(gone(io::ErrorKind::UnexpectedEof.into()));
+        }
+        if !event::poll(Duration::ZERO).map_err(gone)? {
             return Ok(false);
         }
         match event::read().map_err(gone)? {
@@ -97,6 +105,19 @@ impl Drop for Screen {
         let _ = execute!(stdout(), LeaveAlternateScreen);
         let _ = disable_raw_mode();
         let _ = self.terminal.show_cursor();
+    }
+}
+
+/// Waits for a key this long. Returns whether the terminal has hung up.
+fn hangs_up_within(time: Duration) -> io::Result<bool> {
+    let stdin = io::stdin();
+    let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+    let time = Timespec::try_from(time).map_err(io::Error::other)?;
+    match poll(&mut polled, Some(&time)) {
+        // A signal, such as that of a terminal with another size.
+        Err(Errno::INTR) => Ok(false),
+        Err(cause) => Err(cause.into()),
+        Ok(_) => Ok(polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)),
     }
 }
 
