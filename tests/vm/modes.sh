@@ -3,11 +3,16 @@
 modprobe nvme
 # QEMU's own count of the writes to a drive, from its monitor.
 writes_of() {
-  (timeout 2 cat /dev/ttyS2 >/tmp/monitor) &
-  sleep 0.3
-  hmp 'info blockstats'
-  wait
-  tr -d '\r' </tmp/monitor | sed -n "s/^$1: .*wr_operations=\([0-9]*\).*/\1/p" | tail -n 1
+  # A busy machine answers late.
+  for patience in 2 4 8 16; do
+    (timeout $patience cat /dev/ttyS2 >/tmp/monitor) &
+    sleep 0.3
+    hmp 'info blockstats'
+    wait
+    count=$(tr -d '\r' </tmp/monitor | sed -n "s/^$1: .*wr_operations=\([0-9]*\).*/\1/p" | tail -n 1)
+    [ -z "$count" ] || break
+  done
+  echo $count
 }
 nvme-check /dev/ng0n1 /dev/nvme0n1 >/out/check.txt 2>&1
 echo $? >/out/check.status
