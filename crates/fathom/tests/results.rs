@@ -445,7 +445,7 @@ fn the_evidence_of_a_doubt_is_among_the_details() {
     let place = Place::new();
     let run = ["run", "sim:queue", "-d", "1s", "--rated-iops", "60k", "--out"];
     let brief = stdout(&place.run(&[&run[..], &["a.jsonl"]].concat()));
-    assert_has(&brief, &["  void     Faster than the rating", "`fathom report --details`"]);
+    assert_has(&brief, &["  void     Faster than the rating", "`fathom report RESULT --details`"]);
     assert!(!brief.contains("I/Os due"), "{brief}");
     let whole = stdout(&place.run(&[&run[..], &["b.jsonl", "--details"]].concat()));
     let report = stdout(&place.run(&["report", "a.jsonl", "--details"]));
