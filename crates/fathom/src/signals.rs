@@ -99,6 +99,12 @@ pub fn ask_to_end() {
     }
 }
 
+/// Asks for an end at once, as a second SIGTERM does.
+pub fn insist_on_end() {
+    ask_to_end();
+    received(SIGTERM);
+}
+
 /// Prints on stderr, as far as it accepts output: a stopped terminal, or a pipe that is not read,
 /// must not keep anybody from ending the process.
 pub fn tell(text: String) {

@@ -282,3 +282,21 @@ fn a_load_ends_when_the_coordinator_is_gone() {
     assert!(result.trials[0].interrupted);
     assert_eq!(result.conclusion.unwrap().sentences, ["The coordinator is gone."]);
 }
+
+#[test]
+fn an_agent_whose_words_nobody_reads_ends_all_the_same() {
+    let place = Place::in_memory();
+    let mut one = Coordinator::start(&place, "2s");
+    one.say(&hello(env!("CARGO_PKG_VERSION")));
+    // More answers than a pipe holds. The questions behind them are not read any more.
+    let mut says = one.says.take().unwrap();
+    let asks = std::thread::spawn(move || {
+        let question = "{\"message\":\"clock\",\"id\":1}\n".repeat(100_000);
+        // It ends when the agent does.
+        says.write_all(question.as_bytes()).is_err()
+    });
+    let status = one.agent.wait().unwrap();
+    assert_eq!(status.code(), Some(0), "nothing was measured: {status}");
+    assert!(asks.join().unwrap(), "all was read");
+    assert!(place.names().is_empty(), "{:?}", place.names());
+}

@@ -1,7 +1,7 @@
 //! Hears what the coordinator says, and notices when it says nothing.
 
 use std::io::{BufRead, Read};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +14,12 @@ use crate::signals;
 
 /// A message has at most this many bytes: a workload file is the longest part of one.
 const LONGEST: u64 = 16 << 20;
+
+/// Messages that may wait while a load runs. If there are more, no more are heard, and the lease ends.
+const WAITING: usize = 256;
+
+/// How long an orderly end may take where nobody is left to ask for another one.
+const ENDING: Duration = Duration::from_secs(30);
 
 /// What an agent hears.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +40,7 @@ pub enum Heard {
 ///
 /// When there cannot be more threads.
 pub fn listen(lease: Span) -> std::io::Result<Receiver<Heard>> {
-    let (heard, inbox) = channel();
+    let (heard, inbox) = sync_channel(WAITING);
     let (alive, signs) = channel::<()>();
     let watch = heard.clone();
     let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
@@ -46,24 +52,27 @@ pub fn listen(lease: Span) -> std::io::Result<Receiver<Heard>> {
 }
 
 /// Waits until no sign of life comes for as long as the lease.
-fn expire(signs: &Receiver<()>, lease: Span, heard: &Sender<Heard>) {
+fn expire(signs: &Receiver<()>, lease: Span, heard: &SyncSender<Heard>) {
     loop {
         match signs.recv_timeout(Duration::from_nanos(lease.0)) {
             Ok(()) => {}
             Err(RecvTimeoutError::Timeout) => {
                 let why = format!("The coordinator was silent for {lease}.");
-                let _ = heard.send(Heard::Gone(why));
+                let _ = heard.try_send(Heard::Gone(why));
                 signals::ask_to_end();
-                return;
+                break;
             }
             // The other thread says why.
-            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Disconnected) => break,
         }
     }
+    // A target may hang, or a coordinator that reads nothing any more keeps a message waiting.
+    thread::sleep(ENDING);
+    signals::insist_on_end();
 }
 
 /// Reads lines until the end.
-fn hear(mut from: impl BufRead, alive: &Sender<()>, heard: &Sender<Heard>) {
+fn hear(mut from: impl BufRead, alive: &Sender<()>, heard: &SyncSender<Heard>) {
     let why = loop {
         let mut line = Vec::new();
         match from.by_ref().take(LONGEST).read_until(b'\n', &mut line) {
@@ -81,6 +90,6 @@ fn hear(mut from: impl BufRead, alive: &Sender<()>, heard: &Sender<Heard>) {
             Err(why) => drop(heard.send(Heard::Nonsense(why))),
         }
     };
-    let _ = heard.send(Heard::Gone(why));
+    let _ = heard.try_send(Heard::Gone(why));
     signals::ask_to_end();
 }
