@@ -302,6 +302,7 @@ fn documents(size: EngineSize) -> Result<Vec<EngineRow>, String> {
         counters: None,
         traced: None,
         breakdown: None,
+        hosts: Vec::new(),
         is_void: false,
     };
     let judgement = Judgement { findings: Vec::new(), unchecked: Vec::new() };

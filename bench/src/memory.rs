@@ -164,6 +164,7 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
         counters: None,
         traced: None,
         breakdown: None,
+        hosts: Vec::new(),
         is_void: false,
     };
     let targets = [Target::simulated("invented", Bytes(1 << 40))];
@@ -175,7 +176,8 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
         command_line: &[],
         created_unix_ns: 0,
         seed: 1,
-        host: &host,
+        host: Some(&host),
+        hosts: &[],
         targets: &targets,
         planned_points: 1,
         experiment: None,

@@ -233,6 +233,7 @@ impl StartSession {
             counters: watcher.counted,
             traced: None,
             breakdown: None,
+            hosts: Vec::new(),
             is_void: false,
         };
         let judgement = judge(&trial, &self.host, &self.facts);

@@ -193,6 +193,7 @@ pub fn trial(planned: Planned, device: &sim::Options, experiment: &dyn Experimen
         counters: None,
         traced: None,
         breakdown: None,
+        hosts: Vec::new(),
         is_void: false,
     }
 }

@@ -10,6 +10,8 @@ pub mod errno;
 pub mod experiment;
 pub mod facts;
 pub mod figures;
+pub mod findings;
+pub mod hosts;
 pub mod measure;
 pub mod nvme;
 pub mod plan;

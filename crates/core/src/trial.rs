@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Counters;
+use crate::hosts::HostTrial;
 use crate::measure::Record;
 use crate::spec::{BackendKind, Point};
 use crate::watch::Breakdown;
@@ -30,6 +31,8 @@ pub struct Trial {
     pub traced: Option<Traced>,
     /// Where the time of its I/Os went, if that was asked for.
     pub breakdown: Option<Breakdown>,
+    /// What each host did, if several hosts applied the load.
+    pub hosts: Vec<HostTrial>,
     /// Whether its verdict was void: its figures do not measure what was asked for. False until it
     /// is judged.
     pub is_void: bool,

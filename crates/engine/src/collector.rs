@@ -33,7 +33,7 @@ pub(crate) fn tallies(workers: usize) -> usize {
 const TALLIES: usize = 128;
 
 /// The progress of a run, and the figures of its last second.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// Whether the window has begun.
     pub in_window: bool,

@@ -13,7 +13,7 @@ const REACH: Span = Span::from_secs(1);
 const TAIL: Quantile = Quantile(0.99);
 
 /// What a run did in its last second.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LastSecond {
     /// Reads and writes that completed per second.
     pub iops: f64,
@@ -27,6 +27,17 @@ pub struct LastSecond {
     pub p99: Option<u64>,
     /// The longest response time in nanoseconds; none without a read or a write.
     pub longest: Option<u64>,
+    /// The response times of all reads and writes, so that those of several hosts can be added up.
+    pub times: SparseHistogram,
+}
+
+impl LastSecond {
+    /// The same with these response times, and the figures that follow from them.
+    pub fn with_times(self, times: &Histogram) -> Self {
+        let p99 = carries(times, TAIL).then(|| times.quantile(TAIL)).flatten();
+        let (mean, longest) = (times.mean(), times.max());
+        Self { mean, p99, longest, times: times.to_sparse(), ..self }
+    }
 }
 
 /// The latest slices of each stream's series.
@@ -67,8 +78,7 @@ impl Recent {
             sum.trims += *trims as f64 / seconds;
             slice.response_time.iter().for_each(|one| times.merge_sparse(one));
         }
-        let p99 = carries(&times, TAIL).then(|| times.quantile(TAIL)).flatten();
-        LastSecond { mean: times.mean(), p99, longest: times.max(), ..sum }
+        sum.with_times(&times)
     }
 }
 

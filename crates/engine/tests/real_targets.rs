@@ -33,7 +33,7 @@ impl Observer for Log {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        self.intervals.push(*progress);
+        self.intervals.push(progress.clone());
     }
 }
 

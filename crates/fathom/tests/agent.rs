@@ -126,9 +126,9 @@ fn a_load_is_prepared_begins_when_it_is_told_to_and_is_recorded_here_and_there()
     one.say(&prepare(&["data", "-q", "2", "-d", "1s", "--warm-up", "0s", "--seed", "7"]));
     let prepared = one.until("prepared");
     let target = &prepared["targets"][0];
-    assert_eq!(target["path"], data.canonicalize().unwrap().to_str().unwrap());
+    assert_eq!(target["facts"]["path"], data.canonicalize().unwrap().to_str().unwrap());
     assert_eq!(
-        (&target["size_bytes"], &target["is_overwritten"]),
+        (&target["facts"]["size_bytes"], &target["is_overwritten"]),
         (&json!(8 << 20), &json!(false))
     );
     assert!(target["identity"].as_str().unwrap().contains("inode"), "{target}");

@@ -80,6 +80,7 @@ fn long() -> Trial {
         counters: None,
         traced: None,
         breakdown: None,
+        hosts: Vec::new(),
         is_void: false,
     }
 }

@@ -3,6 +3,7 @@
 
 mod histogram;
 pub mod leb128;
+mod merge;
 mod record;
 mod series;
 mod sparse;

@@ -30,6 +30,9 @@ pub const CODES: &[(&str, &str)] = &[
     ("gave-up", "a worker gave up after failed I/Os"),
     ("generator-ceiling", "the load generator was near its ceiling"),
     ("generator-late", "the load generator was late"),
+    ("host-differs", "a host differs from the others"),
+    ("host-lost", "a host was lost"),
+    ("hosts-apart", "the hosts did not begin together"),
     ("interrupted", "the window ended early"),
     ("io-errors", "I/Os failed"),
     ("io-priority-ignored", "the scheduler ignores the I/O priority"),
@@ -80,6 +83,11 @@ pub const CODES: &[(&str, &str)] = &[
 /// Whether this is the code of a finding.
 pub fn is_code(code: &str) -> bool {
     CODES.iter().any(|(known, _)| *known == code)
+}
+
+/// The same code as findings of this version have it; none if no finding has it.
+pub fn known_code(code: &str) -> Option<&'static str> {
+    CODES.iter().find(|(known, _)| *known == code).map(|(known, _)| *known)
 }
 
 /// What a code says, in a clause; the code itself if this version does not know it, as a result file

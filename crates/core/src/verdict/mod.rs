@@ -12,6 +12,7 @@ mod device_bytes;
 mod durability;
 mod failures;
 mod generator;
+mod hosts;
 mod io_wq;
 mod layers;
 mod level;
@@ -25,15 +26,13 @@ mod storage;
 #[cfg(test)]
 pub(crate) mod testing;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::facts::{Host, Target};
+pub use crate::findings::{Finding, Obstacle, Severity, Unchecked, Verdict};
 use crate::measure::Record;
 use crate::spec::{BackendKind, Point};
 use crate::trial::{Place, Trial};
 
-pub use codes::{code_in_words, is_code};
+pub use codes::{code_in_words, is_code, known_code};
 pub use content::{reduced, repeating_pool, repeats};
 
 use case::Case;
@@ -55,90 +54,6 @@ const OF_TOO_MUCH_LOAD: &[&str] = &[
 const OF_CHANGE: &[&str] =
     &["credit-exhausted", "level-change", "not-steady", "trend", "warm-up-too-short"];
 
-/// The result of all findings.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// Nothing was found that speaks against the numbers.
-    Sound,
-    /// The numbers may mean something other than they seem to.
-    Suspect,
-    /// The numbers do not measure what was asked for.
-    Void,
-}
-
-/// How much a finding weighs.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Worth knowing.
-    Note,
-    /// Makes the trial suspect.
-    Suspect,
-    /// Makes the trial void.
-    Void,
-}
-
-impl Verdict {
-    /// The name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Sound => "sound",
-            Self::Suspect => "suspect",
-            Self::Void => "void",
-        }
-    }
-}
-
-impl Severity {
-    /// The name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Suspect => "suspect",
-            Self::Void => "void",
-        }
-    }
-}
-
-/// Something that a reader of the numbers has to know.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    /// A stable name for programs, such as "io-errors".
-    pub code: &'static str,
-    /// How much it weighs.
-    pub severity: Severity,
-    /// The observation, with the figures that it is based on. One sentence.
-    pub evidence: String,
-    /// The remedy. One sentence.
-    pub advice: String,
-}
-
-/// A check that could not be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unchecked {
-    /// The code that its finding would have had.
-    pub code: &'static str,
-    /// Why it could not be made.
-    pub why: String,
-    /// The obstacle.
-    pub obstacle: Obstacle,
-}
-
-/// The obstacle to a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Obstacle {
-    /// This machine: its kernel, its devices, or the rights of the process. The check could have
-    /// been made on another machine, so it counts as missing.
-    Machine,
-    /// The kind of measurement: no machine could make the check, or there is nothing to check.
-    Load,
-}
-
 /// All findings about a trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
@@ -146,17 +61,6 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// The checks that could not be made.
     pub unchecked: Vec<Unchecked>,
-}
-
-impl From<Option<Severity>> for Verdict {
-    /// The verdict that follows from the gravest finding.
-    fn from(gravest: Option<Severity>) -> Self {
-        match gravest {
-            Some(Severity::Void) => Self::Void,
-            Some(Severity::Suspect) => Self::Suspect,
-            Some(Severity::Note) | None => Self::Sound,
-        }
-    }
 }
 
 /// Findings that an experiment is there to make. They make a trial void, and not the result that
@@ -354,8 +258,11 @@ const OF_REAL_TARGETS: &[Check] = &[
 ];
 
 /// Judges a trial by the facts about the host and the targets. A region's target is a place in
-/// `targets`.
+/// `targets`. A trial of several hosts is judged by what each of them found, and how they compare.
 pub fn judge(trial: &Trial, host: &Host, targets: &[Target]) -> Judgement {
+    if !trial.hosts.is_empty() {
+        return hosts::judge(&trial.hosts, trial.record.window);
+    }
     let case = Case { trial, host, targets };
     let mut judgement = Judgement::default();
     OF_EVERY_TRIAL.iter().for_each(|check| check(&case, &mut judgement));
@@ -415,6 +322,7 @@ pub fn foresee(point: &Point, backend: BackendKind, host: &Host, targets: &[Targ
         counters: None,
         traced: None,
         breakdown: None,
+        hosts: Vec::new(),
         is_void: false,
     };
     let case = Case { trial: &trial, host, targets };

@@ -82,6 +82,7 @@ impl Invented {
             counters: Some(counters(direction)),
             traced: None,
             breakdown: None,
+            hosts: Vec::new(),
             is_void: false,
         };
         let cost = |queue_depth, per_io_ns| Cost { queue_depth, per_io_ns };

@@ -34,6 +34,7 @@ fn found(device: &str, point: &Point) -> Vec<Finding> {
         counters: None,
         traced: None,
         breakdown: None,
+        hosts: Vec::new(),
         is_void: false,
     };
     let target = Target::simulated(device, Bytes(1 << 30));

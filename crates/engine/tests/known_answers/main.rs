@@ -602,7 +602,7 @@ impl Observer for Impatient<'_> {
     fn phase(&mut self, _: Phase, _: Span) {}
 
     fn progress(&mut self, progress: &Progress) {
-        self.seen.push(*progress);
+        self.seen.push(progress.clone());
         if self.seen.len() == self.slices as usize {
             self.stop.store(true, Ordering::Relaxed);
         }

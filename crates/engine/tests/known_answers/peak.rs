@@ -115,6 +115,7 @@ fn search(device: &sim::Options, seed: u64) -> (f64, usize) {
             counters: None,
             traced: None,
             breakdown: None,
+            hosts: Vec::new(),
             is_void: false,
         });
     }

@@ -1,19 +1,19 @@
 //! The messages of the protocol: one JSON object in a line. Besides these, an agent sends the lines
 //! of its result file as they are written.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use fathom_core::facts::{Host, Target};
+use fathom_core::spec::Point;
 use fathom_core::{printable, typed_path};
+use fathom_report::document::Distribution;
 use serde::{Deserialize, Serialize};
-
-use crate::identity;
 
 /// The version of the protocol. An agent refuses every other one.
 pub const PROTOCOL: u32 = 1;
 
 /// What a coordinator says.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AgentOrder {
     /// The first one.
@@ -45,13 +45,13 @@ pub enum AgentOrder {
 }
 
 /// A load, as on a command line of `fathom run`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadInWords {
     /// The words behind `fathom run`: targets and options, without a consent, and without outputs.
     pub words: Vec<String>,
     /// A workload, if it is not one that comes with fathom. Files of this host are not read.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<WorkloadText>,
     /// What may be written to on this host.
     #[serde(default)]
@@ -59,7 +59,7 @@ pub struct LoadInWords {
 }
 
 /// A workload file that the coordinator has read.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadText {
     /// Its name in messages.
@@ -69,7 +69,7 @@ pub struct WorkloadText {
 }
 
 /// The consent of the user, for this host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Allowed {
     /// As `--overwrite`.
@@ -81,21 +81,21 @@ pub struct Allowed {
 }
 
 /// What an agent says.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case")]
-pub enum AgentAnswer<'a> {
+pub enum AgentAnswer {
     /// The answer to the first message.
     Hello {
         /// The version of the protocol.
         protocol: u32,
         /// The version of fathom.
-        fathom_version: &'a str,
+        fathom_version: String,
         /// The version of the measurement: trials of different ones cannot be compared.
         measurement_version: u32,
         /// How long the coordinator may be silent.
         lease_ns: u64,
         /// This host.
-        host: &'a Host,
+        host: Box<Host>,
     },
     /// The time here.
     Clock {
@@ -105,16 +105,7 @@ pub enum AgentAnswer<'a> {
         unix_ns: u64,
     },
     /// The load is ready to begin.
-    Prepared {
-        /// What it does, line by line, for people.
-        plan: Vec<String>,
-        /// The targets, as they are here.
-        targets: Vec<TargetHere<'a>>,
-        /// Warm-up, window and cool-down together.
-        takes_ns: u64,
-        /// The result file of this host.
-        result: &'a Path,
-    },
+    Prepared(Box<PreparedHere>),
     /// What was asked for does not happen. Nothing was touched.
     Refused {
         /// Why, and the remedy.
@@ -128,26 +119,7 @@ pub enum AgentAnswer<'a> {
         unix_ns: u64,
     },
     /// The load goes on: said about once a second. Figures are those of the last second.
-    Progress {
-        /// The time since the load began.
-        elapsed_ns: u64,
-        /// Warm-up, window and cool-down together.
-        total_ns: u64,
-        /// Whether it is measured now.
-        in_window: bool,
-        /// Reads and writes per second.
-        iops: f64,
-        /// Bytes per second.
-        bytes_per_second: f64,
-        /// The mean response time.
-        mean_ns: Option<f64>,
-        /// The 99th percentile of it; none if too few I/Os carry it.
-        p99_ns: Option<u64>,
-        /// The longest.
-        longest_ns: Option<u64>,
-        /// I/Os that failed so far.
-        failed: u64,
-    },
+    Progress(ProgressHere),
     /// The load is over. Its trial was said before, as the line of the result file.
     Ended {
         /// Whether it ran to its end.
@@ -155,35 +127,52 @@ pub enum AgentAnswer<'a> {
     },
 }
 
-/// A target on this host.
-#[derive(Debug, Serialize)]
-pub struct TargetHere<'a> {
-    /// As it was named.
-    name: &'a str,
-    /// Where it is.
-    path: &'a str,
-    /// What it is.
-    kind: &'static str,
-    /// Its size.
-    size_bytes: u64,
-    /// What makes it this very target, beyond its name; empty if that is unknown.
-    identity: String,
-    /// Whether the load writes to it, so that the data there is lost.
-    is_overwritten: bool,
+/// A load that is ready to begin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PreparedHere {
+    /// What it does, line by line, for people.
+    pub plan: Vec<String>,
+    /// The targets, as they are here.
+    pub targets: Vec<TargetHere>,
+    /// The load in full, as it is in the result.
+    pub point: Point,
+    /// Warm-up, window and cool-down together.
+    pub takes_ns: u64,
+    /// The result file of this host.
+    pub result: PathBuf,
 }
 
-impl<'a> TargetHere<'a> {
-    /// What is to be known about a target.
-    pub fn new(target: &'a Target, is_overwritten: bool) -> Self {
-        Self {
-            name: &target.name,
-            path: &target.path,
-            kind: target.kind.name(),
-            size_bytes: target.size.0,
-            identity: identity::of(target),
-            is_overwritten,
-        }
-    }
+/// A target on this host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetHere {
+    /// What it is, as in a result.
+    pub facts: Target,
+    /// What makes it this very target, beyond its name; empty if that is unknown.
+    pub identity: String,
+    /// Whether the load writes to it, so that the data there is lost.
+    pub is_overwritten: bool,
+}
+
+/// How a load goes on. Figures are those of the last second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProgressHere {
+    /// The time since the load began.
+    pub elapsed_ns: u64,
+    /// Warm-up, window and cool-down together.
+    pub total_ns: u64,
+    /// Whether it is measured now.
+    pub in_window: bool,
+    /// Reads and writes per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_second: f64,
+    /// Trims per second.
+    pub trims_per_second: f64,
+    /// The response times of all reads and writes, as distributions are in a result: those of several
+    /// hosts can be added up, which no percentile can.
+    pub response_time: Distribution,
+    /// I/Os that failed so far.
+    pub failed: u64,
 }
 
 /// Reads a line.
@@ -199,6 +188,25 @@ pub fn read(line: &str) -> Result<AgentOrder, String> {
             typed_path(&printable(&start))
         )
     })
+}
+
+/// Reads a line of an agent.
+///
+/// # Errors
+///
+/// When it is no message.
+pub fn read_answer(line: &str) -> serde_json::Result<AgentAnswer> {
+    #[derive(Deserialize)]
+    struct Tag {
+        message: String,
+    }
+    // A tagged enum is read by way of values that have no integer of 128 bits, as the sum of a
+    // distribution is.
+    let tag: Tag = serde_json::from_str(line)?;
+    match tag.message.as_str() {
+        "progress" => serde_json::from_str(line).map(AgentAnswer::Progress),
+        _ => serde_json::from_str(line),
+    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::thread;
 
 use fathom_core::Span;
 use fathom_engine::Progress;
+use fathom_report::document::Distribution;
 
-use super::message::AgentAnswer;
+use super::message::{AgentAnswer, ProgressHere};
 use crate::live::Listener;
 use crate::output;
 
@@ -17,11 +18,11 @@ const WAITING: usize = 16;
 const PERIOD: Span = Span::from_ms(950);
 
 /// Says a message, and waits until it is out. If the coordinator is gone, its lease will end.
-pub fn say(said: &AgentAnswer<'_>) {
+pub fn say(said: &AgentAnswer) {
     drop(output::print(line(said).as_bytes()));
 }
 
-fn line(said: &AgentAnswer<'_>) -> String {
+fn line(said: &AgentAnswer) -> String {
     let mut line = serde_json::to_string(said).expect("a message is plain data");
     line.push('\n');
     line
@@ -48,7 +49,7 @@ impl Narrator {
         Ok(Self { lines, told: None })
     }
 
-    fn tell(&self, said: &AgentAnswer<'_>) {
+    fn tell(&self, said: &AgentAnswer) {
         match self.lines.try_send(line(said)) {
             // There will be a later one.
             Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
@@ -71,16 +72,15 @@ impl Listener for Narrator {
         }
         self.told = Some(progress.elapsed);
         let last = &progress.last_second;
-        self.tell(&AgentAnswer::Progress {
+        self.tell(&AgentAnswer::Progress(ProgressHere {
             elapsed_ns: progress.elapsed.0,
             total_ns: progress.total.0,
             in_window: progress.in_window,
             iops: last.iops,
             bytes_per_second: last.bandwidth,
-            mean_ns: last.mean,
-            p99_ns: last.p99,
-            longest_ns: last.longest,
+            trims_per_second: last.trims,
+            response_time: Distribution::from(&last.times).coded(),
             failed: progress.failed,
-        });
+        }));
     }
 }

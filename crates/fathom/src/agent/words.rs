@@ -56,6 +56,7 @@ fn parsed(words: &[String]) -> Result<Run, Error> {
     let results = &run.results;
     let other = [
         ("--watch", run.watch),
+        ("--hosts", run.hosts.is_some()),
         ("--out", results.out.is_some() || results.results.is_some()),
         ("a report", results.written.paths().next().is_some()),
         ("--trace", results.trace.is_some()),

@@ -3,13 +3,15 @@
 //! What begins with a hyphen is still the value of an option that takes one, so that `-b -4k` is
 //! told that -4k is no size, not that there is no option -4.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{
-    ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    ArgAction, ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand,
+    ValueEnum,
 };
 use fathom_core::{Bytes, Quantile, Span, printable};
 use fathom_report::thresholds::Threshold;
@@ -291,6 +293,10 @@ pub struct Run {
     /// waited for. Needs root, or CAP_BPF and CAP_PERFMON, and costs CPU time
     #[arg(long, help_heading = "Results")]
     pub watch: bool,
+    /// Apply the load on many hosts at the same time, by the router behind this socket: the program
+    /// `fathom-hosts` calls fathom with this option
+    #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
+    pub hosts: Option<PathBuf>,
     /// Where the results go.
     #[command(flatten)]
     pub results: Results,
@@ -495,9 +501,14 @@ fn typed(command: &clap::Command, matches: &ArgMatches) -> Vec<Typed> {
             continue;
         }
         let values = matches.get_raw(id).filter(|_| option.get_action().takes_values());
-        let value = values.and_then(|mut values| values.next_back());
-        let value = value.map(|value| value.to_string_lossy().into_owned());
-        found.push(Typed { name: name.to_owned(), value });
+        let values = values.into_iter().flatten().map(|value| value.to_string_lossy());
+        let values: Vec<String> = values.map(Cow::into_owned).collect();
+        let mut add = |value| found.push(Typed { name: name.to_owned(), value });
+        match (option.get_action(), option.get_value_delimiter()) {
+            (_, Some(delimiter)) => add(Some(values.join(&delimiter.to_string()))),
+            (ArgAction::Append, None) => values.into_iter().for_each(|value| add(Some(value))),
+            (_, None) => add(values.into_iter().next_back()),
+        }
     }
     found
 }

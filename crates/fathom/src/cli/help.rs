@@ -369,7 +369,7 @@ const LESS_USED: [&str; 9] = [
 ];
 
 /// The commands that do something useful without any argument.
-const NEEDS_NO_ARGUMENT: [&str; 4] = ["quick", "study", "workloads", "calibrate"];
+const NEEDS_NO_ARGUMENT: [&str; 5] = ["quick", "study", "workloads", "calibrate", "agent"];
 
 /// What `fathom --help` explains after its examples.
 const NOTES: &str = "\

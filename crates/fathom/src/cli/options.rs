@@ -42,7 +42,7 @@ pub struct Request {
     /// What may be written to.
     #[command(flatten)]
     pub consent: Consent,
-    /// The options of the load and the access that were typed, with their values as typed.
+    /// All options that were typed, with their values as typed.
     #[arg(skip)]
     pub typed: Vec<Typed>,
 }
@@ -452,6 +452,17 @@ pub struct Results {
     /// 'bandwidth<1GB/s', suspect or void; several are possible
     #[arg(long, value_name = "CONDITION", value_parser = threshold)]
     pub fail_if: Vec<Threshold>,
+}
+
+impl Request {
+    /// The options of the load and the access that were typed.
+    pub fn load_in_words(&self) -> impl Iterator<Item = Typed> {
+        let command = AccessArgs::augment_args(LoadArgs::augment_args(clap::Command::new("load")));
+        let is_own = move |typed: &&Typed| {
+            command.get_arguments().any(|option| option.get_long() == Some(&typed.name))
+        };
+        self.typed.iter().filter(is_own).cloned()
+    }
 }
 
 /// What options are that nobody typed: each default stands at its option alone.

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use fathom_core::experiment::{Conclusion, PointSequence};
-use fathom_core::facts::Host;
+use fathom_core::facts::{Host, Target};
 use fathom_report::document::{self, Ended, MEASUREMENT_VERSION};
 
 use super::measure::exit_code;
@@ -13,7 +13,9 @@ use super::opened::{self, Opened};
 use super::outputs::{self, Outputs};
 use super::{preview, settled, this_machine};
 use crate::agent::ears::{self, Heard};
-use crate::agent::message::{AgentAnswer, AgentOrder, LoadInWords, PROTOCOL, TargetHere};
+use crate::agent::message::{
+    AgentAnswer, AgentOrder, LoadInWords, PROTOCOL, PreparedHere, TargetHere,
+};
 use crate::agent::voice::{Narrator, say};
 use crate::agent::words;
 use crate::cli::args::Agent;
@@ -22,8 +24,8 @@ use crate::error::{Error, exit, plain};
 use crate::journal::Journal;
 use crate::live::Live;
 use crate::resolve::{self, Spec};
-use crate::session::{self, Course, Session, unix_ns};
-use crate::{contents, output, signals};
+use crate::session::{self, Course, Machines, Session, unix_ns};
+use crate::{contents, identity, output, signals};
 
 /// Before the load begins, the workers are made ready in this time.
 const READY: Duration = Duration::from_millis(50);
@@ -96,6 +98,8 @@ struct Attendant {
 struct Ready {
     spec: Spec,
     opened: Opened,
+    /// Its targets, with what samples of their content show.
+    targets: Vec<Target>,
 }
 
 struct OwnResult {
@@ -170,10 +174,10 @@ impl Attendant {
         self.greeted = true;
         say(&AgentAnswer::Hello {
             protocol: PROTOCOL,
-            fathom_version: VERSION,
+            fathom_version: VERSION.to_owned(),
             measurement_version: MEASUREMENT_VERSION,
             lease_ns: self.lease_ns,
-            host: &self.host,
+            host: Box::new(self.host.clone()),
         });
         Ok(())
     }
@@ -200,17 +204,23 @@ impl Attendant {
                 none.insert(OwnResult { path, journal, targets: None })
             }
         };
+        // Now, so that nothing keeps the start waiting.
+        let seed = spec.points[0].seed;
+        let targets = contents::looked_at(&spec.targets, [(&*spec.targets, &*spec.points)], seed);
         let written = opened::written_targets(&spec);
-        say(&AgentAnswer::Prepared {
+        let target = |(place, target): (u32, &Target)| TargetHere {
+            facts: target.clone(),
+            identity: identity::of(target),
+            is_overwritten: written.contains(&place),
+        };
+        say(&AgentAnswer::Prepared(Box::new(PreparedHere {
             plan: preview::announcement(&spec, &opened),
-            targets: (0..)
-                .zip(&spec.targets)
-                .map(|(place, target)| TargetHere::new(target, written.contains(&place)))
-                .collect(),
+            targets: (0..).zip(&spec.targets).map(target).collect(),
+            point: spec.points[0].clone(),
             takes_ns: spec.time().0,
-            result: &result.path,
-        });
-        self.prepared = Some(Ready { spec, opened });
+            result: std::path::absolute(&result.path).unwrap_or(result.path.clone()),
+        })));
+        self.prepared = Some(Ready { spec, opened, targets });
         Ok(())
     }
     /// Refuses another target than those of the loads before: a result file has the same ones
@@ -230,18 +240,18 @@ impl Attendant {
 
     /// Applies the load that is ready; says why no other one is to be heard, if that is so.
     fn start(&mut self, at_unix_ns: u64, inbox: &Receiver<Heard>) -> Result<Option<String>, Error> {
-        let (Some(Ready { spec, opened }), Some(result)) = (self.prepared.take(), &mut self.result)
+        let (Some(Ready { spec, opened, targets }), Some(result)) =
+            (self.prepared.take(), &mut self.result)
         else {
             return Err(Error::option("start", "no load is ready", "prepare one first"));
         };
         let seed = spec.points[0].seed;
-        let targets = contents::looked_at(&spec.targets, [(&*spec.targets, &*spec.points)], seed);
         if result.targets.is_none() {
             let (journal, points) = (&mut result.journal, self.points.max(1));
             session::begin(
                 journal,
                 document::Command::Run,
-                (&self.host, &targets),
+                Machines::one(&self.host, &targets),
                 seed,
                 points,
                 None,

@@ -22,7 +22,7 @@ use crate::error::{Error, exit};
 use crate::journal::Journal;
 use crate::live::{Live, clock};
 use crate::resolve::Spec;
-use crate::session::{self, Carried, Carrier, Course, Outcome, Session};
+use crate::session::{self, Carried, Carrier, Course, Machines, Outcome, Session};
 use crate::{contents, output, signals};
 
 /// More lines of a kind than this are counted, not shown.
@@ -256,7 +256,7 @@ pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> 
     let points = prepared.experiment.forecast().points;
     let specs = prepared.grounds.iter().map(|one| (&*one.spec.targets, &*one.spec.points));
     prepared.targets = contents::looked_at(&prepared.targets, specs, prepared.seed);
-    let header = (&host, prepared.targets.as_slice());
+    let header = Machines::one(&host, &prepared.targets);
     let described = Some(&prepared.described);
     session::begin(&mut journal, prepared.command, header, prepared.seed, points, described)?;
     let course = Course::of_experiment(outputs.trace(), points);
@@ -375,7 +375,7 @@ impl Carrier for Opener<'_> {
             None => opened::open(&self.grounds[place].place, &self.grounds[place].spec)?,
         };
         let (_, opened) = self.open.insert((place, opened));
-        Ok(opened.carried())
+        Ok(Carried::Here(opened.carried()))
     }
 }
 

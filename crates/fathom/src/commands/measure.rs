@@ -11,7 +11,7 @@ use crate::error::{Error, exit};
 use crate::journal::Journal;
 use crate::live::Live;
 use crate::resolve::Spec;
-use crate::session::{self, Course, Outcome, Session};
+use crate::session::{self, Course, Machines, Outcome, Session};
 use crate::trace::TraceFile;
 use crate::{contents, signals};
 
@@ -46,7 +46,7 @@ pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result
     let host = Host { ceiling: opened.ceiling(), ..host.clone() };
     let points = experiment.forecast().points;
     let targets = contents::looked_at(&spec.targets, [(&*spec.targets, &*spec.points)], seed);
-    session::begin(journal, command, (&host, &targets), seed, points, None)?;
+    session::begin(journal, command, Machines::one(&host, &targets), seed, points, None)?;
     let mut session = Session { host: &host, targets: &targets, carrier: &mut opened };
     let outcome = session.run(experiment, Course::new(trace).watching(watches), journal, live);
     live.finish();
@@ -84,7 +84,7 @@ pub fn measure_each(
         if index == 0 {
             let host = Host { ceiling: opened.ceiling(), ..host.clone() };
             let points = specs.len() as u32;
-            session::begin(journal, command, (&host, &targets), seed, points, None)?;
+            session::begin(journal, command, Machines::one(&host, &targets), seed, points, None)?;
         }
         let mut carrier = &opened;
         let mut session = Session { host, targets: &targets, carrier: &mut carrier };

@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::hanging::{Role, patiently};
 use crate::journal;
 use crate::resolve::Spec;
-use crate::session::{Carried, Carrier};
+use crate::session::{Carried, CarriedHere, Carrier};
 use crate::users::{self, Overwritten};
 use crate::{hanging, room};
 
@@ -60,12 +60,12 @@ impl Opened {
     }
 
     /// The same, with the facts that a session reports and checks before each trial.
-    pub fn carried(&self) -> Carried<'_> {
+    pub fn carried(&self) -> CarriedHere<'_> {
         let written = match self {
             Self::Simulated(_) => None,
             Self::Real { written, .. } => Some(written),
         };
-        Carried { devices: self.devices(), backend_reason: self.backend().1, written }
+        CarriedHere { devices: self.devices(), backend_reason: self.backend().1, written }
     }
 
     /// The load generator's ceiling with this backend; none if it is unknown. Measured right before
@@ -101,7 +101,7 @@ impl Opened {
 
 impl Carrier for &Opened {
     fn carry(&mut self, _: &Planned) -> Result<Carried<'_>, Error> {
-        Ok(self.carried())
+        Ok(Carried::Here(self.carried()))
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Live {
     map: Option<MapSoFar>,
     /// The last minute.
     minute: Minute,
+    /// What stands behind the figures.
+    beside: String,
     /// What is above and below the last minute: the curve or the map, and the step.
     picture: (String, String),
     /// The largest possible number of steps.
@@ -99,6 +101,7 @@ impl Live {
             curve: None,
             map: None,
             minute: Minute::default(),
+            beside: String::new(),
             picture: Default::default(),
             at_most: steps,
             virtual_time: None,
@@ -210,6 +213,11 @@ impl Live {
         }
     }
 
+    /// What stands behind the figures from here on; nothing if it is empty.
+    pub fn remark(&mut self, remark: String) {
+        self.beside = remark;
+    }
+
     /// The load goes on.
     pub fn progress(&mut self, progress: &Progress) {
         if let LiveForm::Told(listener) = &mut self.kind {
@@ -222,11 +230,14 @@ impl Live {
         if progress.failed > 0 {
             text += &format!(", {} failed", number(progress.failed as f64));
         }
+        if !self.beside.is_empty() {
+            text += &format!(", {}", self.beside);
+        }
         let left = (!self.open_ended).then(|| left + self.after);
         if self.open_ended {
             text += &format!(", for {}", clock(progress.elapsed));
         }
-        if self.minute.take(progress.elapsed, progress.last_second) {
+        if self.minute.take(progress.elapsed, progress.last_second.clone()) {
             self.draw_minute();
         }
         let left = left.map(|left| self.in_real_time(progress.elapsed, left));

@@ -241,7 +241,7 @@ impl Observer for Teller {
     fn phase(&mut self, _: Phase, _: Span) {}
 
     fn progress(&mut self, progress: &Progress) {
-        self.tell(Told::Progress(*progress));
+        self.tell(Told::Progress(progress.clone()));
     }
 
     fn look(&mut self, so_far: &Record) -> bool {

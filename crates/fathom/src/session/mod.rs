@@ -23,7 +23,7 @@ use fathom_core::verdict::{Judgement, Verdict, judge};
 use fathom_engine::host::{self, IoWqWatch, PauseWatch, Presence};
 use fathom_engine::{Devices, Observer, Phase, Progress, run_traced, sim};
 use fathom_report::document::{
-    self, Conclusion, DistributionForm, Ended, Found, Header, HeaderInput, Line,
+    self, Conclusion, DistributionForm, Ended, Found, Header, HeaderInput, HostOfMany, Line,
 };
 use fathom_report::page::TRIALS_DRAWN;
 
@@ -51,16 +51,57 @@ pub trait Carrier {
     ///
     /// When they cannot be opened for it.
     fn carry(&mut self, planned: &Planned) -> Result<Carried<'_>, Error>;
+
+    /// Whether the targets are on other hosts, so that nothing here can look at them.
+    fn is_elsewhere(&self) -> bool {
+        false
+    }
+}
+
+/// Several hosts that apply a load together.
+pub trait ManyHosts {
+    /// Applies a point on all of them.
+    ///
+    /// # Errors
+    ///
+    /// When none of them did, or they cannot be reached any more.
+    fn trial(&mut self, planned: Planned, live: &mut Live) -> Result<Trial, Error>;
+}
+
+/// What carries a point.
+pub enum Carried<'a> {
+    /// This machine.
+    Here(CarriedHere<'a>),
+    /// Several hosts, which open their own targets.
+    Hosts(&'a mut dyn ManyHosts),
 }
 
 /// The open targets of a point.
-pub struct Carried<'a> {
+pub struct CarriedHere<'a> {
     /// The input of `run_point`.
     pub devices: Devices<'a>,
     /// The reason for their backend.
     pub backend_reason: &'a str,
     /// The targets that are written to; none if no target is real.
     pub written: Option<&'a Overwritten>,
+}
+
+/// The machines whose targets are measured, for the header of a result.
+#[derive(Clone, Copy)]
+pub struct Machines<'a> {
+    /// The machine; none if there are several.
+    pub host: Option<&'a Host>,
+    /// The hosts, if there are several.
+    pub hosts: &'a [HostOfMany],
+    /// The targets; of several hosts, those of the first one.
+    pub targets: &'a [Target],
+}
+
+impl<'a> Machines<'a> {
+    /// One machine with its targets.
+    pub fn one(host: &'a Host, targets: &'a [Target]) -> Self {
+        Self { host: Some(host), hosts: &[], targets }
+    }
 }
 
 /// The inputs of a session.
@@ -103,12 +144,13 @@ pub fn command_line() -> Vec<String> {
 pub fn begin(
     journal: &mut Journal,
     command: document::Command,
-    (host, targets): (&Host, &[Target]),
+    machines: Machines<'_>,
     seed: u64,
     points: u32,
     experiment: Option<&document::Experiment>,
 ) -> Result<(), Error> {
     let command_line = command_line();
+    let Machines { host, hosts, targets } = machines;
     let identities = experiment.map(|_| targets.iter().map(identity::of).collect::<Vec<_>>());
     let identities = identities.unwrap_or_default();
     // A resume has to find relative paths again.
@@ -120,6 +162,7 @@ pub fn begin(
         created_unix_ns: unix_ns(),
         seed,
         host,
+        hosts,
         targets,
         planned_points: points,
         experiment,
@@ -163,12 +206,13 @@ impl Session<'_> {
         live: &mut Live,
     ) -> Result<(Ended, Concluded), Error> {
         let mut io_wq = IoWqWatch::default();
-        let mut contents = Contents::new(self.targets);
+        let is_elsewhere = self.carrier.is_elsewhere();
+        let mut contents = Contents::new(if is_elsewhere { &[] } else { self.targets });
         if self.is_simulated() {
             live.simulated();
         }
         // Beside a real target no other work may use the CPUs, and a trace has its trials in order.
-        let mut ahead = match self.is_simulated() && course.trace.is_none() {
+        let mut ahead = match self.is_simulated() && !is_elsewhere && course.trace.is_none() {
             true => Ahead::on_all_cpus(),
             false => Ahead::new(1),
         };
@@ -320,7 +364,10 @@ impl Session<'_> {
     ) -> Result<Trial, Error> {
         let Means { io_wq, trace, watches, begins_unix_ns, ahead } = means;
         let runner = self.look_ahead(&planned, loaded, experiment, ahead)?;
-        let Carried { devices, backend_reason, written } = self.carrier.carry(&planned)?;
+        let CarriedHere { devices, backend_reason, written } = match self.carrier.carry(&planned)? {
+            Carried::Here(here) => here,
+            Carried::Hosts(fleet) => return fleet.trial(planned, live),
+        };
         written.map_or(Ok(()), Overwritten::look_again)?;
         let backend = match devices {
             Devices::Real { backend, .. } => backend,
@@ -373,6 +420,7 @@ impl Session<'_> {
             counters,
             traced,
             breakdown,
+            hosts: Vec::new(),
             is_void: false,
         })
     }
@@ -412,9 +460,11 @@ impl Session<'_> {
 
     /// The simulated device of a point, if it has one.
     fn device(&mut self, planned: &Planned) -> Result<Option<sim::Options>, Error> {
-        match self.carrier.carry(planned)?.devices {
-            Devices::Simulated(device) => Ok(Some(device.clone())),
-            Devices::Real { .. } => Ok(None),
+        match self.carrier.carry(planned)? {
+            Carried::Here(CarriedHere { devices: Devices::Simulated(device), .. }) => {
+                Ok(Some(device.clone()))
+            }
+            Carried::Here(_) | Carried::Hosts(_) => Ok(None),
         }
     }
 }

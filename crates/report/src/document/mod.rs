@@ -43,6 +43,7 @@ pub use fathom_core::facts::{
     Answer, Clock, Content, CpuPlace, Disk, Extents, FileSystem, Host, InUse, IoLimit, Layer,
     LayerKind, Queue, Rank, Reduction, Saving, Stripe, Target, TargetKind,
 };
+pub use fathom_core::hosts::{HostStart, HostTrial, LostHost};
 pub use fathom_core::spec::{BackendKind, IoPriority, Point, Stream};
 pub use fathom_core::stats::SteadyState;
 pub use fathom_core::stats::{Estimate, Ratio};
@@ -106,8 +107,12 @@ pub struct Header {
     pub created_unix_ns: u64,
     /// Repeats every random choice of the run; none where another program measured.
     pub seed: Option<u64>,
-    /// The machine that generated the load; none where another program measured, which does not say.
+    /// The machine that generated the load; none where several hosts did, and where another program
+    /// measured, which does not say.
     pub host: Option<Host>,
+    /// The hosts that applied the load together; empty if one machine did, which is `host` then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostOfMany>,
     /// Where the results are from, if another program measured them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Source>,
@@ -125,6 +130,21 @@ pub struct Header {
     /// nothing can be resumed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub identities: Vec<String>,
+}
+
+/// One of several hosts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostOfMany {
+    /// Its name.
+    pub name: String,
+    /// The machine.
+    pub host: Host,
+    /// Its targets, in the order of those of the header, which are the first host's.
+    pub targets: Vec<Target>,
+    /// What makes each of them itself, beyond its name.
+    pub identities: Vec<String>,
+    /// Its own result file, on that host.
+    pub result: String,
 }
 
 /// The command that ran.
@@ -162,8 +182,10 @@ pub struct HeaderInput<'a> {
     pub created_unix_ns: u64,
     /// Repeats every random choice of the run.
     pub seed: u64,
-    /// The machine.
-    pub host: &'a core_facts::Host,
+    /// The machine; none if there are several.
+    pub host: Option<&'a core_facts::Host>,
+    /// The hosts, if there are several.
+    pub hosts: &'a [HostOfMany],
     /// The targets.
     pub targets: &'a [core_facts::Target],
     /// How many points there will be.
@@ -217,6 +239,10 @@ pub struct Trial {
     /// Where the time of its I/Os went; none unless that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breakdown: Option<Breakdown>,
+    /// What each host did; empty if one machine applied the load. The workers are those of all hosts,
+    /// in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostTrial>,
     /// The I/Os of each bucket, where they were counted besides the series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buckets: Option<Buckets>,
@@ -354,7 +380,8 @@ impl Header {
             created: rfc3339(input.created_unix_ns),
             created_unix_ns: input.created_unix_ns,
             seed: Some(input.seed),
-            host: Some(input.host.clone()),
+            host: input.host.cloned(),
+            hosts: input.hosts.to_vec(),
             imported: None,
             targets: input.targets.to_vec(),
             planned_points: input.planned_points,
@@ -382,6 +409,7 @@ impl Header {
             created_unix_ns,
             seed: None,
             host: None,
+            hosts: Vec::new(),
             imported: Some(source),
             targets: Vec::new(),
             planned_points: 0,
@@ -422,6 +450,7 @@ impl Trial {
             counters: trial.counters.as_ref().map(Counters::from),
             traced: trial.traced.clone(),
             breakdown: trial.breakdown.clone(),
+            hosts: trial.hosts.clone(),
             buckets: record.buckets.as_ref().map(Buckets::from),
             series: Vec::new(),
             intervals: Vec::new(),

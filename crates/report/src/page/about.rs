@@ -2,6 +2,7 @@
 
 use fathom_core::facts::{Answer, Reduction};
 
+use super::hosts;
 use super::{Block, Fact, Level, Outcome, Remark, Sentence, Tone};
 use crate::document::{Command, Document, Ended, Found, Host, Verdict};
 use crate::figures;
@@ -45,6 +46,7 @@ pub fn about(document: &Document, level: Level) -> Vec<Block> {
         0 => {}
         more => facts.push(Fact::new("target", format!("and {more} more"))),
     }
+    facts.extend(hosts::facts(document));
     facts.extend(header.host.as_ref().map(|host| Fact::new("host", figures::host(host))));
     if Level::Full <= level {
         facts.push(Fact::new("command", figures::command_line(&header.command_line)));

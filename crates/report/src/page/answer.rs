@@ -6,6 +6,7 @@ use fathom_core::figures::number;
 use fathom_core::measure::{Flow, Upkeep};
 use fathom_core::verdict::{code_in_words, concerns_result};
 
+use super::hosts;
 use super::{Sentence, Tone};
 use crate::document::{Command, Document, Ended, Found, Severity, Stream, Trial, Verdict};
 use crate::figures::{self, Summary, TrialPart, plus_minus};
@@ -27,9 +28,15 @@ pub fn answer(document: &Document) -> Sentence {
         Some(Verdict::Void) => Tone::Bad,
     };
     let promised = promises.into_iter().map(|one| one.text);
-    let found = [found(document)].into_iter().chain(promised);
+    let found = [found(document)].into_iter().chain(unlike(document)).chain(promised);
     let parts: Vec<String> = found.chain(ended(document)).chain(worth(document)).collect();
     Sentence { tone, text: parts.join("; ") }
+}
+
+/// The host that is unlike the others, in a result of one trial.
+fn unlike(document: &Document) -> Option<String> {
+    let [only] = document.trials.as_slice() else { return None };
+    hosts::unlike(only)
 }
 
 /// What was found: the first sentence of an experiment, or the figures.
@@ -43,7 +50,9 @@ fn found(document: &Document) -> String {
             None => "no figures, because no trial was finished".to_owned(),
         },
         (None, trials) if document.header.command == Command::Quick => portrait(trials),
-        (None, [only]) => format!("{}: {}", only.point.name, of_trial(only)),
+        (None, [only]) => {
+            format!("{}{}: {}", only.point.name, hosts::on_each(only), of_trial(only))
+        }
         (None, trials) => range(trials),
     }
 }

@@ -7,6 +7,7 @@ mod answer;
 mod breakdown;
 mod calibration;
 mod experiment;
+mod hosts;
 mod illustration;
 mod key_figures;
 mod maps;

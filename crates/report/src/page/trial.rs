@@ -6,6 +6,7 @@ use fathom_core::measure::{Direction, Flow, Histogram};
 use fathom_core::{Bytes, Quantile, Span};
 
 use super::breakdown;
+use super::hosts;
 use super::overview::{self, draws_trials};
 use super::{Block, Drawing, Entry, Fact, Head, Level, Remark, Section, Sentence, Table, Tone};
 use crate::chart;
@@ -56,6 +57,7 @@ fn section(document: &Document, level: Level, trial: &Trial, number: usize) -> B
         blocks.push(Block::Remarks(remarks.collect()));
     }
     blocks.push(Block::Figures(overview::figures_of_part(TrialPart::whole(trial))));
+    blocks.extend(hosts::of_trial(trial, level));
     blocks.extend(streams(trial));
     if level == Level::Complete && draws_trials(document) {
         let charts = chart::trial::charts(trial, number).into_iter().map(Drawing::Chart);
@@ -91,7 +93,8 @@ fn load(document: &Document, trial: &Trial) -> Vec<Block> {
         let targets: Vec<&str> =
             regions.map(|region| figures::target_name(document, region.target)).collect();
         let words = figures::stream_in_words(trial, stream);
-        Block::text(format!("{name}{words}, on {}", shortened(&targets)))
+        let each = hosts::on_each(trial);
+        Block::text(format!("{name}{words}, on {}{each}", shortened(&targets)))
     };
     let mut blocks: Vec<Block> = trial.point.streams.iter().map(stream).collect();
     blocks.push(Block::text(figures::way(trial)));
@@ -143,7 +146,8 @@ fn keys(trial: &Trial) -> Vec<Key> {
     let key = |worker: &Worker, cell: &Cell| Key {
         stream: worker.stream,
         target: cell.target,
-        worker: Some(worker.worker),
+        // Workers of several hosts have the same numbers.
+        worker: trial.hosts.is_empty().then_some(worker.worker),
     };
     let workers = trial.workers.iter();
     let keys = workers.flat_map(|worker| worker.cells.iter().map(move |cell| key(worker, cell)));

@@ -353,6 +353,7 @@ fn trial(point: Point, speed: Speed, nth: u64) -> Trial {
         counters: Some(counters(window)),
         traced: None,
         breakdown: None,
+        hosts: Vec::new(),
         is_void: false,
     }
 }
@@ -365,7 +366,8 @@ fn header(command: Command, line: &[&str], targets: &[Target], planned_points: u
         command_line: &command_line,
         created_unix_ns: CREATED_NS,
         seed: 42,
-        host: &host(),
+        host: Some(&host()),
+        hosts: &[],
         targets,
         planned_points,
         experiment: None,
@@ -718,6 +720,7 @@ pub fn interrupted() -> Document {
         counters: None,
         traced: None,
         breakdown: None,
+        hosts: Vec::new(),
         is_void: false,
     };
     let judgement = Judgement {

@@ -1,0 +1,516 @@
+//! All hosts together: greets their agents, prepares a load on each, starts it everywhere at the same
+//! time, and waits for what they measured.
+
+use std::time::{Duration, Instant};
+
+use fathom_core::experiment::Planned;
+use fathom_core::facts::Host;
+use fathom_core::figures::number;
+use fathom_core::hosts::{ClockOffset, LostHost};
+use fathom_core::measure::Histogram;
+use fathom_core::spec::Point;
+use fathom_core::trial::{Coordinate, Trial};
+use fathom_core::{Refusal, RefusalKind, Span};
+use fathom_engine::{LastSecond, Progress};
+use fathom_report::document::{HostOfMany, MEASUREMENT_VERSION};
+
+use super::lines::FromHost;
+use super::merging::{self, Measured};
+use super::pulse::Pulse;
+use super::router::Router;
+use super::words::HostLoad;
+use crate::agent::message::{AgentAnswer, AgentOrder, PROTOCOL, PreparedHere, ProgressHere};
+use crate::difference;
+use crate::error::{Error, exit};
+use crate::live::Live;
+use crate::session::{Carried, Carrier, ManyHosts, unix_ns};
+use crate::signals;
+
+/// How long an agent may take to begin, and to say hello.
+const GREETING: Duration = Duration::from_secs(60);
+/// So many questions for the time come before the first load.
+const QUESTIONS: usize = 8;
+/// How long they may take.
+const ASKING: Duration = Duration::from_secs(5);
+/// From the order to begin to the beginning, besides the way to the farthest host: workers have to be
+/// made ready on each.
+const LEAD: Duration = Duration::from_millis(500);
+/// How soon a signal is seen.
+const NAP: Duration = Duration::from_millis(50);
+/// Between two looks at the progress of all hosts.
+const PERIOD: Duration = Duration::from_millis(950);
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// All hosts.
+pub struct Fleet {
+    router: Router,
+    load: HostLoad,
+    hosts: Vec<Attending>,
+    /// Whether the first load of all is prepared.
+    is_ready: bool,
+}
+
+/// A host whose agent attends.
+struct Attending {
+    facts: Host,
+    lease: Duration,
+    prepared: Option<PreparedHere>,
+    /// The header of its own result.
+    header: Option<String>,
+    /// Why its agent is not there any more.
+    gone: Option<String>,
+    /// What it did in the load that runs.
+    course: HostCourse,
+}
+
+/// What a host did so far in a load.
+#[derive(Default)]
+struct HostCourse {
+    /// When the load began, by the host's clock.
+    began: Option<u64>,
+    progress: Option<ProgressHere>,
+    trial: Option<String>,
+    /// Whether it is over, and how.
+    over: Option<Result<(), LostHost>>,
+}
+
+impl Fleet {
+    /// Greets all hosts behind a router, and finds out how far their clocks are from the one here.
+    ///
+    /// # Errors
+    ///
+    /// When one of them cannot be reached, or has another version.
+    pub fn gather(router: Router, load: HostLoad, points: u32) -> Result<Self, Error> {
+        if let Some((option, host)) =
+            load.named().find(|(_, host)| router.names().iter().all(|name| name != host))
+        {
+            return Err(Error::option(
+                format!("{option} {host}:..."),
+                "there is no such host",
+                format!("the hosts are {}", router.names().join(", ")),
+            ));
+        }
+        let hello =
+            AgentOrder::Hello { protocol: PROTOCOL, fathom_version: VERSION.to_owned(), points };
+        let many = router.names().len();
+        (0..many).for_each(|host| router.say(host, &hello));
+        let mut hosts: Vec<Option<Attending>> = (0..many).map(|_| None).collect();
+        let until = Instant::now() + GREETING;
+        while let Some(silent) = hosts.iter().position(Option::is_none) {
+            let Some((host, what)) = wait(&router, until)? else {
+                return Err(unusable(
+                    &router.names()[silent],
+                    format!("its agent said nothing for {} s", GREETING.as_secs()),
+                ));
+            };
+            let name = &router.names()[host];
+            hosts[host] = Some(greeted(name, what)?);
+        }
+        let mut fleet =
+            Self { router, load, hosts: hosts.into_iter().flatten().collect(), is_ready: false };
+        fleet.compare_clocks()?;
+        Ok(fleet)
+    }
+
+    /// The names of the hosts.
+    pub fn names(&self) -> &[String] {
+        self.router.names()
+    }
+
+    /// The largest uncertainty about the clock of a host.
+    pub fn clock_bound(&self) -> Span {
+        let bounds = (0..self.hosts.len()).filter_map(|host| self.offset(host));
+        bounds.map(|offset| offset.bound).max().unwrap_or_default()
+    }
+
+    fn offset(&self, host: usize) -> Option<ClockOffset> {
+        self.router.pulse(host, Pulse::offset)
+    }
+
+    /// Asks for the time several times, all hosts together.
+    fn compare_clocks(&mut self) -> Result<(), Error> {
+        let until = Instant::now() + ASKING;
+        for question in 1..=QUESTIONS {
+            (0..self.hosts.len()).for_each(|host| self.router.ask(host));
+            let is_open = |router: &Router, host: usize| {
+                router.pulse(host, |pulse| pulse.answered() < question)
+            };
+            while (0..self.hosts.len()).any(|host| is_open(&self.router, host))
+                && Instant::now() < until
+            {
+                if let Some((host, what)) = self.router.hear(Duration::from_millis(1))? {
+                    self.takes(host, what)?;
+                }
+            }
+        }
+        match (0..self.hosts.len()).find(|&host| self.offset(host).is_none()) {
+            None => Ok(()),
+            Some(host) => {
+                let problem = format!("it did not tell its time for {} s", ASKING.as_secs());
+                Err(unusable(&self.names()[host], problem))
+            }
+        }
+    }
+
+    /// Prepares the first load on every host, for the plan of all of them: what each of them prepared,
+    /// in their order.
+    ///
+    /// # Errors
+    ///
+    /// When a host refuses it, or would apply another load than the first one.
+    pub fn prepare_first(&mut self) -> Result<Vec<PreparedHere>, Error> {
+        self.prepare(&[])?;
+        self.is_ready = true;
+        Ok(self.hosts.iter().filter_map(|host| host.prepared.clone()).collect())
+    }
+
+    /// The hosts for the header of a result, as they prepared the first load.
+    pub fn described(&self) -> Vec<HostOfMany> {
+        let described = |(name, host): (&String, &Attending)| {
+            let prepared = host.prepared.as_ref()?;
+            let targets = prepared.targets.iter();
+            Some(HostOfMany {
+                name: name.clone(),
+                host: host.facts.clone(),
+                targets: targets.clone().map(|target| target.facts.clone()).collect(),
+                identities: targets.map(|target| target.identity.clone()).collect(),
+                result: prepared.result.display().to_string(),
+            })
+        };
+        self.names().iter().zip(&self.hosts).filter_map(described).collect()
+    }
+
+    /// The facts about a host.
+    pub fn facts(&self, host: usize) -> &Host {
+        &self.hosts[host].facts
+    }
+
+    /// Prepares the load at these coordinates on every host.
+    fn prepare(&mut self, at: &[Coordinate]) -> Result<(), Error> {
+        for host in 0..self.hosts.len() {
+            self.hosts[host].prepared = None;
+            let words = self.load.for_host(&self.names()[host], host, at);
+            self.router.say(host, &AgentOrder::Prepare(words));
+        }
+        // A target that takes long to answer is its own agent's business: it gives up by itself.
+        while let Some(host) = self.hosts.iter().position(|host| host.prepared.is_none()) {
+            if let Some(signal) = signals::came() {
+                return Err(Error::nothing_measured(signal));
+            }
+            if self.is_silent(host) {
+                let problem = format!("it was silent for {} s", self.hosts[host].lease.as_secs());
+                return Err(unusable(&self.names()[host], problem));
+            }
+            if let Some((host, what)) = self.router.hear(NAP)? {
+                self.takes(host, what)?;
+            }
+        }
+        self.same_load()
+    }
+
+    /// Refuses hosts whose load would be another one than that of the first host.
+    fn same_load(&self) -> Result<(), Error> {
+        let point = |host: &Attending| {
+            let point = host.prepared.as_ref().map(|prepared| comparable(&prepared.point));
+            serde_json::to_value(point).expect("a point is plain data")
+        };
+        let names = self.names();
+        let first = point(&self.hosts[0]);
+        for (name, host) in names.iter().zip(&self.hosts).skip(1) {
+            let own = point(host);
+            let Some((field, theirs, here)) = difference::first_of(&first, &own) else { continue };
+            return Err(Error::target(
+                name.as_str(),
+                format!(
+                    "its load would not be that of {}: {field} is {here}, and {theirs} there",
+                    names[0]
+                ),
+                "give all hosts targets of one size, or choose the region with --offset and --size",
+            ));
+        }
+        Ok(())
+    }
+
+    fn is_silent(&self, host: usize) -> bool {
+        self.hosts[host].lease < self.router.pulse(host, Pulse::silent)
+    }
+
+    /// Takes what came of a host before a load began.
+    fn takes(&mut self, host: usize, what: FromHost) -> Result<(), Error> {
+        let name = &self.names()[host];
+        match what {
+            FromHost::Gone(why) => return Err(unusable(name, why)),
+            FromHost::Said(said) => match *said {
+                AgentAnswer::Prepared(prepared) => self.hosts[host].prepared = Some(*prepared),
+                AgentAnswer::Refused { why, exit_code } => {
+                    return Err(Error::from(Refusal {
+                        kind: kind(exit_code),
+                        ..Refusal::denied(name.as_str(), why, "")
+                    }));
+                }
+                // The end of a load before.
+                _ => {}
+            },
+            FromHost::Result(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Orders the prepared load to begin on all hosts at the same time: that time, by the clock here.
+    fn start(&mut self) -> u64 {
+        let farthest = Duration::from_nanos(self.clock_bound().0);
+        let at = unix_ns() + (LEAD + 4 * farthest).as_nanos() as u64;
+        for host in 0..self.hosts.len() {
+            let there = self.offset(host).map_or(at, |offset| offset.there(at));
+            self.hosts[host].course = HostCourse::default();
+            self.router.say(host, &AgentOrder::Start { at_unix_ns: there });
+        }
+        at
+    }
+
+    /// Waits until the load is over on every host.
+    fn attend(&mut self, live: &mut Live) -> Result<(), Error> {
+        let mut told = Instant::now();
+        let mut said_stop = false;
+        while self.hosts.iter().any(|host| host.course.over.is_none()) {
+            if let Some(signal) = signals::came()
+                && !said_stop
+            {
+                (0..self.hosts.len()).for_each(|host| self.router.say(host, &AgentOrder::Stop {}));
+                said_stop = true;
+                live.remark(format!("ends on all hosts (signal {signal})"));
+            }
+            if signals::hurries() {
+                break;
+            }
+            if let Some((host, what)) = self.router.hear(NAP)? {
+                self.hosts[host].hear(what);
+            }
+            for host in 0..self.hosts.len() {
+                if self.hosts[host].course.over.is_none() && self.is_silent(host) {
+                    let lease = self.hosts[host].lease.as_secs();
+                    self.hosts[host].loses(format!("it was silent for {lease} s"));
+                }
+            }
+            if PERIOD <= told.elapsed() {
+                told = Instant::now();
+                self.show(live);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the progress of all hosts together.
+    fn show(&self, live: &mut Live) {
+        let all: Vec<(&str, &ProgressHere)> = self
+            .names()
+            .iter()
+            .zip(&self.hosts)
+            .filter(|(_, host)| host.course.over.is_none())
+            .filter_map(|(name, host)| Some((name.as_str(), host.course.progress.as_ref()?)))
+            .collect();
+        let Some(progress) = together(all.iter().map(|(_, progress)| *progress)) else { return };
+        let lost = self.hosts.iter().filter(|host| matches!(host.course.over, Some(Err(_))));
+        let slowest = all.iter().min_by(|one, other| one.1.iops.total_cmp(&other.1.iops));
+        let mut remark = match slowest {
+            Some((name, slowest)) if 1 < all.len() => {
+                format!("slowest {name} ({} IOPS)", number(slowest.iops))
+            }
+            _ => String::new(),
+        };
+        match lost.count() {
+            0 => {}
+            lost => remark += &format!(", {lost} lost"),
+        }
+        live.remark(remark);
+        live.progress(&progress);
+    }
+
+    /// The trials of all hosts as one.
+    fn merged(&mut self, planned: Planned, at: u64) -> Result<Trial, Error> {
+        let names = self.router.names().to_vec();
+        let mut parts = Vec::with_capacity(names.len());
+        for (place, name) in names.into_iter().enumerate() {
+            let offset = self.offset(place);
+            let host = &mut self.hosts[place];
+            let course = std::mem::take(&mut host.course);
+            let measured = match course.over {
+                Some(Err(lost)) => Err(lost),
+                _ => match (&host.header, course.trial) {
+                    (Some(header), Some(trial)) => {
+                        merging::read(header, &trial).map_err(|why| LostHost { why, after: None })
+                    }
+                    _ => {
+                        let why = "it measured nothing".to_owned();
+                        Err(LostHost { why, after: None })
+                    }
+                },
+            };
+            let began = course.began.zip(offset);
+            parts.push(Measured { name, began, measured });
+        }
+        merging::together(planned, at, parts)
+    }
+}
+
+impl Carrier for Fleet {
+    fn carry(&mut self, _: &Planned) -> Result<Carried<'_>, Error> {
+        Ok(Carried::Hosts(self))
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        true
+    }
+}
+
+impl ManyHosts for Fleet {
+    fn trial(&mut self, planned: Planned, live: &mut Live) -> Result<Trial, Error> {
+        if let Some(place) = self.hosts.iter().position(|host| host.gone.is_some()) {
+            let why = self.hosts[place].gone.clone().unwrap_or_default();
+            return Err(unusable(&self.names()[place], why));
+        }
+        if !std::mem::take(&mut self.is_ready) {
+            self.prepare(&planned.place.coordinates)?;
+        }
+        let told = self.hosts[0].prepared.as_ref().map(|prepared| comparable(&prepared.point));
+        let json = |point: &Point| serde_json::to_value(point).expect("a point is plain data");
+        if let Some(told) = told
+            && let Some((field, wanted, there)) =
+                difference::first_of(&json(&comparable(&planned.point)), &json(&told))
+        {
+            return Err(unusable(
+                &self.names()[0],
+                format!("its load is not the planned one: {field} is {there} instead of {wanted}"),
+            ));
+        }
+        let at = self.start();
+        self.attend(live)?;
+        self.merged(planned, at)
+    }
+}
+
+impl Attending {
+    /// Takes what came of the host while a load runs.
+    fn hear(&mut self, what: FromHost) {
+        match what {
+            FromHost::Gone(why) => {
+                self.loses(why.clone());
+                self.gone = Some(why);
+            }
+            FromHost::Result(line) if line.starts_with(HEADER) => self.header = Some(line),
+            FromHost::Result(line) if line.starts_with(TRIAL) => self.course.trial = Some(line),
+            // Its conclusion, which the coordinator has one of its own for.
+            FromHost::Result(_) => {}
+            FromHost::Said(said) => match *said {
+                AgentAnswer::Began { unix_ns } => self.course.began = Some(unix_ns),
+                AgentAnswer::Progress(progress) => self.course.progress = Some(progress),
+                AgentAnswer::Ended { .. } => {
+                    self.course.over.get_or_insert(Ok(()));
+                }
+                AgentAnswer::Refused { why, .. } => {
+                    self.loses(why.clone());
+                    self.gone = Some(why);
+                }
+                AgentAnswer::Hello { .. }
+                | AgentAnswer::Clock { .. }
+                | AgentAnswer::Prepared(_) => {}
+            },
+        }
+    }
+
+    /// Its load is lost, unless it is over.
+    fn loses(&mut self, why: String) {
+        let after = self.course.progress.as_ref().map(|progress| Span(progress.elapsed_ns));
+        self.course.over.get_or_insert(Err(LostHost { why, after }));
+    }
+}
+
+/// How the lines of a host's result begin.
+const HEADER: &str = r#"{"line":"header","#;
+const TRIAL: &str = r#"{"line":"trial","#;
+
+/// A point without what may differ from host to host.
+fn comparable(point: &Point) -> Point {
+    Point { name: String::new(), seed: 0, ..point.clone() }
+}
+
+/// The progress of several hosts together; none without any.
+fn together<'a>(all: impl Iterator<Item = &'a ProgressHere>) -> Option<Progress> {
+    let mut times = Histogram::default();
+    let mut sum: Option<Progress> = None;
+    for one in all {
+        times.merge_sparse(&one.response_time.to_sparse());
+        let sum = sum.get_or_insert(Progress {
+            in_window: one.in_window,
+            elapsed: Span(one.elapsed_ns),
+            total: Span(one.total_ns),
+            last_second: LastSecond::default(),
+            failed: 0,
+        });
+        // They are told at different times of a second.
+        sum.elapsed = sum.elapsed.max(Span(one.elapsed_ns));
+        sum.in_window &= one.in_window;
+        sum.last_second.iops += one.iops;
+        sum.last_second.bandwidth += one.bytes_per_second;
+        sum.last_second.trims += one.trims_per_second;
+        sum.failed += one.failed;
+    }
+    let sum = sum?;
+    Some(Progress { last_second: sum.last_second.with_times(&times), ..sum })
+}
+
+/// What comes next before a time; none if nothing does.
+fn wait(router: &Router, until: Instant) -> Result<Option<(usize, FromHost)>, Error> {
+    while Instant::now() < until {
+        if let Some(signal) = signals::came() {
+            return Err(Error::nothing_measured(signal));
+        }
+        if let Some(heard) = router.hear(NAP)? {
+            return Ok(Some(heard));
+        }
+    }
+    Ok(None)
+}
+
+/// A host whose agent has said what it is.
+fn greeted(name: &str, what: FromHost) -> Result<Attending, Error> {
+    let said = match what {
+        FromHost::Gone(why) => return Err(unusable(name, why)),
+        FromHost::Result(_) => return Err(unusable(name, "its agent says no hello".to_owned())),
+        FromHost::Said(said) => said,
+    };
+    match *said {
+        AgentAnswer::Hello { fathom_version, measurement_version, lease_ns, host, .. } => {
+            if fathom_version != VERSION || measurement_version != MEASUREMENT_VERSION {
+                let problem = format!("it has fathom {fathom_version}, and {VERSION} runs here");
+                return Err(Error::target(name, problem, "install the same version on all hosts"));
+            }
+            Ok(Attending {
+                facts: *host,
+                lease: Duration::from_nanos(lease_ns),
+                prepared: None,
+                header: None,
+                gone: None,
+                course: HostCourse::default(),
+            })
+        }
+        AgentAnswer::Refused { why, .. } => {
+            Err(Error::target(name, why, "install the same version on all hosts"))
+        }
+        _ => Err(unusable(name, "its agent says no hello".to_owned())),
+    }
+}
+
+fn unusable(name: &str, problem: String) -> Error {
+    Error::target(name, problem, "look at that host, or leave it out")
+}
+
+/// The kind of a refusal with this exit code.
+fn kind(exit_code: u8) -> RefusalKind {
+    match exit_code {
+        exit::USAGE => RefusalKind::Usage,
+        exit::OUTPUT => RefusalKind::File,
+        _ => RefusalKind::Denied,
+    }
+}

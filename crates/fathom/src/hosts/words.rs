@@ -1,0 +1,173 @@
+//! The load of each host, in words: the same one everywhere, but for what stands for the host.
+
+use std::path::Path;
+
+use fathom_core::trial::Coordinate;
+
+use crate::agent::message::{Allowed, LoadInWords, WorkloadText};
+use crate::cli::options::{Consent, Request, Typed};
+use crate::error::{Error, plain};
+use crate::hanging::{Role, patiently};
+use crate::workload::shipped;
+
+/// In a target's name, this is the host's name.
+const HOST: &str = "{host}";
+/// And this is its number, from 0.
+const NUMBER: &str = "{n}";
+
+/// A load for many hosts.
+#[derive(Clone, Debug)]
+pub struct HostLoad {
+    /// The targets, with what stands for the host.
+    targets: Vec<String>,
+    /// Every other word, but for the seed.
+    typed: Vec<Typed>,
+    others: Vec<String>,
+    workload: Option<WorkloadText>,
+    consent: Consent,
+    /// The first host's; each other one has another, or all of them would do the same I/Os.
+    seed: u64,
+}
+
+impl HostLoad {
+    /// The load of a request.
+    ///
+    /// # Errors
+    ///
+    /// When its workload cannot be read, or a consent names no host.
+    pub fn new(request: &Request, fresh_seed: u64) -> Result<Self, Error> {
+        let mut targets: Vec<String> =
+            request.targets.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        let mut others: Vec<String> =
+            request.set.iter().flat_map(|pair| ["--set".to_owned(), pair.clone()]).collect();
+        others.extend(request.across_mounts.then(|| "--across-mounts".to_owned()));
+        let is_file = |name: &String| name.ends_with(".toml") && shipped::text(name).is_none();
+        let workload = match &request.workload {
+            Some(name) if shipped::text(name).is_none() => Some(text_of(name)?),
+            Some(name) => {
+                others.extend(["--workload".to_owned(), name.clone()]);
+                None
+            }
+            None => match targets.first().filter(|first| is_file(first)).cloned() {
+                Some(name) => {
+                    targets.remove(0);
+                    Some(text_of(&name)?)
+                }
+                None => None,
+            },
+        };
+        let (seeds, typed): (Vec<Typed>, Vec<Typed>) =
+            request.load_in_words().partition(|one| one.name == "seed");
+        let seed = seeds.iter().filter_map(|one| one.value.as_deref()?.parse().ok()).next_back();
+        let seed = seed.unwrap_or(fresh_seed);
+        for (option, name) in request.consent.named() {
+            if !name.contains(':') {
+                return Err(Error::option(
+                    format!("{option} {name}"),
+                    "it names no host, and what it allows holds for one host alone",
+                    format!("type {option} HOST:{name} for each host"),
+                ));
+            }
+        }
+        let consent = request.consent.clone();
+        Ok(Self { targets, typed, others, workload, consent, seed })
+    }
+
+    /// The seed of the first host.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The hosts that a consent names, with the option that does.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.consent.named().filter_map(|(option, name)| Some((option, name.split_once(':')?.0)))
+    }
+
+    /// The words for the host with this name and number, at these coordinates.
+    pub fn for_host(&self, name: &str, number: usize, at: &[Coordinate]) -> LoadInWords {
+        let here = |text: &String| text.replace(HOST, name).replace(NUMBER, &number.to_string());
+        let mut words: Vec<String> = self.targets.iter().map(here).collect();
+        words.extend(self.others.iter().cloned());
+        let replaced = |typed: &&Typed| at.iter().any(|one| one.axis == typed.name);
+        words.extend(self.typed.iter().filter(|typed| !replaced(typed)).map(Typed::word));
+        words.extend(at.iter().map(|one| format!("--{}={}", one.axis, one.label)));
+        words.push(format!("--seed={}", self.seed.wrapping_add(number as u64)));
+        let own = |names: &[String]| -> Vec<String> {
+            let of = |typed: &String| {
+                let (host, target) = typed.split_once(':')?;
+                (host == name).then(|| target.to_owned())
+            };
+            names.iter().filter_map(of).collect()
+        };
+        LoadInWords {
+            words,
+            workload: self.workload.clone(),
+            consent: Allowed {
+                overwrite: self.consent.overwrite,
+                destroy: own(&self.consent.destroy),
+                destroy_in_use: own(&self.consent.destroy_in_use),
+            },
+        }
+    }
+}
+
+fn text_of(name: &str) -> Result<WorkloadText, Error> {
+    let path = Path::new(name);
+    let text = patiently(path, Role::Input, || std::fs::read_to_string(path)).map_err(|cause| {
+        let problem = format!("it cannot be read ({})", plain(&cause));
+        Error::file(path, problem, "name a workload file, or one that `fathom workloads` lists")
+    })?;
+    Ok(WorkloadText { name: name.to_owned(), text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Args, Command};
+
+    fn load(words: &[&str]) -> Result<HostLoad, Error> {
+        let line: Vec<String> =
+            ["fathom", "run"].iter().chain(words).map(|w| (*w).to_owned()).collect();
+        let Command::Run(run) = Args::reread(&line).unwrap().command else { panic!("a run") };
+        HostLoad::new(&run.request, 100)
+    }
+
+    #[test]
+    fn each_host_has_its_own_target_seed_and_consent() {
+        let load = load(&[
+            "/data/{host}-{n}",
+            "-q",
+            "4",
+            "-b",
+            "8k",
+            "--destroy",
+            "b:/dev/x",
+            "--overwrite",
+        ])
+        .unwrap();
+        let words = load.for_host("b", 1, &[]);
+        assert_eq!(words.words[0], "/data/b-1");
+        assert!(words.words.contains(&"--queue-depth=4".to_owned()), "{words:?}");
+        assert!(words.words.contains(&"--seed=101".to_owned()), "{words:?}");
+        assert_eq!(
+            (words.consent.overwrite, words.consent.destroy),
+            (true, vec!["/dev/x".to_owned()])
+        );
+        assert!(load.for_host("a", 0, &[]).consent.destroy.is_empty());
+    }
+
+    #[test]
+    fn a_coordinate_takes_the_place_of_an_option_and_a_seed_is_kept() {
+        let load = load(&["sim:ssd", "-q", "4", "--seed", "7"]).unwrap();
+        let at =
+            [Coordinate { axis: "queue-depth".to_owned(), label: "16".to_owned(), value: None }];
+        let words = load.for_host("a", 0, &at).words;
+        assert_eq!(words, ["sim:ssd", "--queue-depth=16", "--seed=7"]);
+    }
+
+    #[test]
+    fn a_consent_without_a_host_is_refused() {
+        let why = load(&["/dev/x", "--destroy", "/dev/x"]).unwrap_err().to_string();
+        assert!(why.contains("--destroy HOST:/dev/x"), "{why}");
+    }
+}

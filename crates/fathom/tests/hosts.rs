@@ -1,0 +1,400 @@
+//! Tests a load of many hosts: fathom as the coordinator, real agents, and a router between them that
+//! can shift a host's clock, cut it off or kill its agent. Nothing here depends on how fast the machine
+//! is.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use common::{Place, Running, assert_has, code, fathom_in, read, stderr, stdout};
+use fathom_core::measure::Record;
+use fathom_report::document::{Document, Ended, Verdict};
+use serde_json::{Value, json};
+
+/// A host behind the router.
+struct TestHost {
+    agent: Arc<Mutex<Child>>,
+    /// How far its clock is from the true one.
+    shift_ns: i64,
+    /// Whether nothing comes to it or from it.
+    is_cut: Arc<AtomicBool>,
+}
+
+/// A router with its agents, each in a folder of its own.
+struct TestRouter {
+    hosts: BTreeMap<String, TestHost>,
+    works: JoinHandle<()>,
+    socket: PathBuf,
+}
+
+/// The settings of a host: its name, its shift, the lease of its agent.
+type Setting<'a> = (&'a str, i64, &'a str);
+
+impl TestRouter {
+    /// Listens at `place/router`, for one fathom.
+    fn start(place: &Place, settings: &[Setting<'_>]) -> Self {
+        let socket = place.join("router");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let mut hosts = BTreeMap::new();
+        let mut ends = Vec::new();
+        for (name, shift_ns, lease) in settings {
+            let folder = place.join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            let mut command =
+                fathom_in(&folder, &["agent", "--lease", lease, "--out", "own.jsonl"]);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let mut agent = command.spawn().unwrap();
+            ends.push((
+                (*name).to_owned(),
+                agent.stdin.take().unwrap(),
+                agent.stdout.take().unwrap(),
+            ));
+            let agent = Arc::new(Mutex::new(agent));
+            let is_cut = Arc::new(AtomicBool::new(false));
+            hosts.insert((*name).to_owned(), TestHost { agent, shift_ns: *shift_ns, is_cut });
+        }
+        let own: BTreeMap<String, (i64, Arc<AtomicBool>)> = hosts
+            .iter()
+            .map(|(name, host)| (name.clone(), (host.shift_ns, Arc::clone(&host.is_cut))))
+            .collect();
+        let works = std::thread::spawn(move || {
+            let (socket, _) = listener.accept().unwrap();
+            let to = Arc::new(Mutex::new(socket.try_clone().unwrap()));
+            let names: Vec<&String> = ends.iter().map(|(name, ..)| name).collect();
+            say(&to, &json!({ "router": 1, "hosts": names }).to_string());
+            let mut inputs = BTreeMap::new();
+            let mut readers = Vec::new();
+            for (name, input, output) in ends {
+                let (shift, is_cut) = own[&name].clone();
+                let to = Arc::clone(&to);
+                inputs.insert(name.clone(), input);
+                readers.push(std::thread::spawn(move || {
+                    for line in BufReader::new(output).lines().map_while(Result::ok) {
+                        if !is_cut.load(Ordering::SeqCst) {
+                            let line = shifted(&line, "unix_ns", shift);
+                            say(&to, &format!("{{\"host\":\"{name}\",\"line\":{line}}}"));
+                        }
+                    }
+                    if !is_cut.load(Ordering::SeqCst) {
+                        say(&to, &json!({ "host": name, "gone": "its agent ended" }).to_string());
+                    }
+                }));
+            }
+            carry_on(socket, inputs, &own);
+            readers.into_iter().for_each(|reader| reader.join().unwrap());
+        });
+        Self { hosts, works, socket }
+    }
+
+    fn kill(&self, name: &str) {
+        self.hosts[name].agent.lock().unwrap().kill().unwrap();
+    }
+
+    fn cut(&self, name: &str) {
+        self.hosts[name].is_cut.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until all agents have ended by themselves.
+    fn end(self) {
+        // If fathom refused before it called.
+        drop(UnixStream::connect(&self.socket));
+        self.works.join().unwrap();
+        for host in self.hosts.values() {
+            host.agent.lock().unwrap().wait().unwrap();
+        }
+    }
+}
+
+/// Brings what fathom says to the agents, until it says no more.
+fn carry_on(
+    socket: UnixStream,
+    mut inputs: BTreeMap<String, ChildStdin>,
+    own: &BTreeMap<String, (i64, Arc<AtomicBool>)>,
+) {
+    for line in BufReader::new(socket).lines().map_while(Result::ok) {
+        let json: Value = serde_json::from_str(&line).unwrap();
+        let name = json["host"].as_str().unwrap();
+        let (shift, is_cut) = &own[name];
+        if !is_cut.load(Ordering::SeqCst) {
+            let said = shifted(&json["line"].to_string(), "at_unix_ns", *shift);
+            // An agent that was killed hears nothing.
+            let _ = writeln!(inputs.get_mut(name).unwrap(), "{said}");
+        }
+    }
+}
+
+/// A message as a host with a shifted clock says it, or should have heard it: its own time is later by
+/// the shift, so that what it is told is earlier for the true one.
+fn shifted(line: &str, field: &str, shift: i64) -> String {
+    let is_said = field == "unix_ns";
+    if shift == 0 || !line.contains(&format!("\"{field}\":")) || line.starts_with("{\"line\"") {
+        return line.to_owned();
+    }
+    let mut json: Value = serde_json::from_str(line).unwrap();
+    let time = json[field].as_u64().unwrap();
+    json[field] = json!(time.saturating_add_signed(if is_said { shift } else { -shift }));
+    json.to_string()
+}
+
+fn say(to: &Mutex<UnixStream>, line: &str) {
+    // A fathom that has ended hears nothing.
+    let _ = writeln!(to.lock().unwrap(), "{line}");
+}
+
+/// fathom on all hosts of a router.
+fn on_hosts(place: &Place, args: &[&str]) -> Command {
+    let mut command = place.command(args);
+    command.args(["--hosts", "router", "--out", "all.jsonl"]);
+    command
+}
+
+fn run(place: &Place, settings: &[Setting<'_>], args: &[&str]) -> (Output, Vec<Document>) {
+    let router = TestRouter::start(place, settings);
+    let output = on_hosts(place, args).output().unwrap();
+    router.end();
+    let own = settings.iter().map(|(name, ..)| place.join(name).join("own.jsonl"));
+    let own = own.filter(|path| path.exists()).map(|path| read(&path)).collect();
+    (output, own)
+}
+
+/// Gives each host a file of 4 MiB in its folder.
+fn with_data(place: &Place, names: &[&str]) {
+    for name in names {
+        std::fs::create_dir_all(place.join(name)).unwrap();
+        place.prepared(&format!("{name}/data"), 4);
+    }
+}
+
+/// Waits until a host's load begins: then its own file has its header.
+fn until_loaded(place: &Place, name: &str) {
+    let own = place.join(name).join("own.jsonl");
+    while std::fs::metadata(&own).map_or(0, |facts| facts.len()) == 0 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Long enough for a busy machine.
+const PATIENT: &str = "2m";
+
+const THREE: [Setting<'static>; 3] = [("a", 0, PATIENT), ("b", 0, PATIENT), ("c", 0, PATIENT)];
+
+#[test]
+fn the_result_of_all_hosts_is_the_sum_of_theirs_to_the_last_bit() {
+    let place = Place::in_memory();
+    let args = ["run", "sim:ssd", "-q", "4", "--seed", "7", "-d", "2s", "--warm-up", "100ms"];
+    let (output, own) = run(&place, &THREE, &args);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let text = stdout(&output);
+    assert_has(&text, &["3 hosts: a, b, c", "on each of 3 hosts: ", "each host"]);
+    let all = read(&place.join("all.jsonl"));
+    let trial = &all.trials[0];
+    let parts: Vec<Record> = own.iter().map(|one| one.trials[0].record()).collect();
+    let merged = trial.record();
+    assert_eq!(merged, Record::together(parts.clone()));
+    let mut times = parts[0].total(None).service_time;
+    times.merge(&parts[1].total(None).service_time);
+    times.merge(&parts[2].total(None).service_time);
+    assert_eq!(trial.total(None).service_time, times);
+    let figures: Vec<f64> = trial.hosts.iter().map(|host| host.iops.unwrap().value).collect();
+    let total = trial.total(None).ios() as f64 / trial.window().as_secs_f64();
+    assert!((figures.iter().sum::<f64>() / total - 1.0).abs() < 1e-9, "{figures:?} {total}");
+    // Each host does other I/Os than the others, and all begin with one seed.
+    let seeds: Vec<u64> = own.iter().map(|one| one.trials[0].point.seed).collect();
+    assert_eq!((seeds.as_slice(), trial.point.seed), (&[7, 8, 9][..], 7));
+    let names: Vec<&str> = all.header.hosts.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!((names.as_slice(), all.header.host.is_none()), (&["a", "b", "c"][..], true));
+    assert_eq!(all.conclusion.unwrap().ended, Ended::Completed);
+    assert_eq!(own[0].conclusion.as_ref().unwrap().ended, Ended::Completed);
+    // What can be read can be shown.
+    for form in
+        [&["--details"][..], &["--html", "all.html"], &["--csv", "all.csv"], &["--svg", "all.svg"]]
+    {
+        let shown = place.run(&[&["report", "all.jsonl"], form].concat());
+        assert_eq!(code(&shown), 0, "{form:?}: {}", stderr(&shown));
+    }
+}
+
+#[test]
+fn hosts_with_wrong_clocks_begin_together_as_far_as_can_be_known() {
+    let place = Place::new();
+    let hour = 3_600_000_000_000_i64;
+    let settings = [
+        ("a", 0, PATIENT),
+        ("b", hour, PATIENT),
+        ("c", -17_000_000, PATIENT),
+        ("d", -hour, PATIENT),
+    ];
+    with_data(&place, &settings.map(|(name, ..)| name));
+    let args = ["run", "data", "-q", "1", "-d", "1s", "--warm-up", "0s"];
+    let (output, own) = run(&place, &settings, &args);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let trial = &read(&place.join("all.jsonl")).trials[0];
+    // The clocks are in truth the same one: the record of each host has its true time.
+    let began = |place: usize| own[place].trials[0].started_unix_ns as i64;
+    for (one, host) in trial.hosts.iter().enumerate() {
+        let start = host.began.unwrap();
+        for (other, those) in trial.hosts.iter().enumerate() {
+            let told = start.after_ns - those.began.unwrap().after_ns;
+            let bound = start.bound.0 + those.began.unwrap().bound.0;
+            let wrong = (began(one) - began(other) - told).unsigned_abs();
+            // The warm-up has no length, but the window opens a moment after the start is told.
+            assert!(wrong <= bound + 20_000_000, "{one} {other}: {wrong} ns, known to {bound} ns");
+        }
+        // The start that was ordered is never before its time, by more than the clocks are known.
+        assert!(-(start.bound.0 as i64) - 1_000_000 <= start.after_ns, "{start:?}");
+    }
+}
+
+#[test]
+fn a_host_that_is_killed_is_missing_and_the_others_go_on() {
+    let place = Place::new();
+    with_data(&place, &["a", "b", "c"]);
+    let router = TestRouter::start(&place, &THREE);
+    let args = ["run", "data", "-q", "1", "-d", "4s", "--warm-up", "0s"];
+    let mut running = Running::start(&mut on_hosts(&place, &args));
+    running.until("random read");
+    // Its own file has its header as soon as its load begins.
+    until_loaded(&place, "b");
+    router.kill("b");
+    let (status, _, said) = running.end();
+    assert_eq!(status.code(), Some(0), "{said}");
+    router.end();
+    let all = read(&place.join("all.jsonl"));
+    let trial = &all.trials[0];
+    let lost: Vec<bool> = trial.hosts.iter().map(|host| host.lost.is_some()).collect();
+    assert_eq!(lost, [false, true, false]);
+    assert_eq!(trial.workers.len(), 2);
+    assert_ne!(trial.verdict, Verdict::Sound);
+    let finding = trial.findings.iter().find(|finding| finding.code == "host-lost").unwrap();
+    assert_has(
+        &finding.evidence,
+        &["b was lost", "its agent ended", "33.3 % of the load is missing"],
+    );
+    for (name, ios) in [("a", 0), ("c", 1)] {
+        let own = read(&place.join(name).join("own.jsonl"));
+        assert!(!own.trials[0].interrupted, "{name} was ended");
+        assert_eq!(own.trials[0].workers, trial.workers[ios..=ios], "{name}");
+    }
+}
+
+#[test]
+fn a_host_that_is_cut_off_ends_by_itself_and_keeps_what_it_did() {
+    let place = Place::new();
+    with_data(&place, &["a", "b"]);
+    let settings = [("a", 0, PATIENT), ("b", 0, "5s")];
+    let router = TestRouter::start(&place, &settings);
+    let args = ["run", "data", "-q", "1", "-d", "20s", "--warm-up", "0s"];
+    let mut running = Running::start(&mut on_hosts(&place, &args));
+    running.until("random read");
+    until_loaded(&place, "b");
+    router.cut("b");
+    let cut = Instant::now();
+    router.hosts["b"].agent.lock().unwrap().wait().unwrap();
+    assert!(Duration::from_secs(3) <= cut.elapsed(), "it ended before its lease");
+    let (status, _, said) = running.end();
+    assert_eq!(status.code(), Some(0), "{said}");
+    router.end();
+    let own = read(&place.join("b/own.jsonl"));
+    assert!(own.trials[0].interrupted && own.trials[0].total(None).ios() > 0);
+    assert_eq!(own.conclusion.unwrap().sentences, ["The coordinator was silent for 5 s."]);
+    let all = read(&place.join("all.jsonl"));
+    let why = &all.trials[0].hosts[1].lost.as_ref().unwrap().why;
+    assert_eq!(why, "it was silent for 5 s");
+    assert!(!read(&place.join("a/own.jsonl")).trials[0].interrupted, "the other host goes on");
+}
+
+#[test]
+fn a_coordinator_that_is_killed_leaves_no_load_behind() {
+    let place = Place::new();
+    with_data(&place, &["a", "b", "c"]);
+    let router = TestRouter::start(&place, &THREE);
+    let args = ["run", "data", "-q", "1", "-d", "1h", "--warm-up", "0s"];
+    let mut running = Running::start(&mut on_hosts(&place, &args));
+    running.until("IOPS");
+    running.kill();
+    // All agents end, which the router waits for.
+    router.end();
+    for name in ["a", "b", "c"] {
+        let own = read(&place.join(name).join("own.jsonl"));
+        assert_eq!(own.conclusion.unwrap().ended, Ended::Interrupted, "{name}");
+    }
+}
+
+#[test]
+fn an_interrupted_load_ends_on_all_hosts_and_is_kept() {
+    let place = Place::new();
+    with_data(&place, &["a", "b", "c"]);
+    let router = TestRouter::start(&place, &THREE);
+    let args = ["run", "data", "-q", "1", "-d", "1h", "--warm-up", "0s"];
+    let mut running = Running::start(&mut on_hosts(&place, &args));
+    running.until("IOPS");
+    running.signal("INT");
+    let (status, _, said) = running.end();
+    assert_eq!(status.code(), Some(130), "{said}");
+    router.end();
+    let all = read(&place.join("all.jsonl"));
+    assert!(all.trials[0].interrupted && all.trials[0].hosts.iter().all(|one| one.lost.is_none()));
+    assert_eq!(all.trials[0].workers.len(), 3);
+    assert_eq!(all.conclusion.unwrap().ended, Ended::Interrupted);
+}
+
+#[test]
+fn nothing_begins_where_one_host_refuses_or_would_do_something_else() {
+    let place = Place::new();
+    with_data(&place, &["a", "b"]);
+    std::fs::create_dir_all(place.join("c")).unwrap();
+    place.prepared("c/data", 2);
+    let before = std::fs::read(place.join("b/data")).unwrap();
+    let refused = |args: &[&str], exit: i32, parts: &[&str]| {
+        let (output, own) = run(&place, &THREE, args);
+        assert_eq!(code(&output), exit, "{args:?}: {}", stderr(&output));
+        assert_has(&stderr(&output), parts);
+        assert!(own.is_empty() && !place.join("all.jsonl").exists(), "{args:?}");
+        std::fs::remove_file(place.join("router")).unwrap();
+    };
+    refused(&["run", "data", "-q", "1"], 3, &["c: its load would not be that of a", "--size"]);
+    refused(&["run", "nothing", "-q", "1"], 3, &["nothing", "does not exist"]);
+    let write = ["run", "data", "--read-share", "0%", "--size", "1m"];
+    refused(&write, 3, &["what is there would be lost"]);
+    refused(&["run", "data", "--destroy", "data"], 2, &["--destroy HOST:data"]);
+    refused(&["run", "data", "--destroy", "x:data"], 2, &["--destroy x", "no such host"]);
+    refused(&["run", "data", "--watch"], 2, &["--watch"]);
+    assert!(std::fs::read(place.join("b/data")).unwrap() == before, "something was written");
+    let args = [&write[..], &["-d", "200ms", "--warm-up", "0s", "--overwrite"]].concat();
+    let (output, own) = run(&place, &THREE, &args);
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    assert_eq!(own.len(), 3);
+}
+
+#[test]
+fn a_host_with_another_version_is_refused_and_a_router_is_needed() {
+    let place = Place::in_memory();
+    let output = on_hosts(&place, &["run", "sim:ssd"]).output().unwrap();
+    assert_eq!(code(&output), 3);
+    assert_has(&stderr(&output), &["--hosts: no router answers at router", "fathom-hosts"]);
+    let listener = UnixListener::bind(place.join("router")).unwrap();
+    let other = std::thread::spawn(move || {
+        let (socket, _) = listener.accept().unwrap();
+        let to = Mutex::new(socket.try_clone().unwrap());
+        say(&to, r#"{"router":1,"hosts":["old"]}"#);
+        let mut line = String::new();
+        BufReader::new(socket).read_line(&mut line).unwrap();
+        assert!(line.contains("\"message\":\"hello\""), "{line}");
+        let refusal = json!({ "message": "refused", "exit_code": 3,
+            "why": "fathom agent: this host has fathom 0.0.1, and the coordinator has another" });
+        say(&to, &json!({ "host": "old", "line": refusal }).to_string());
+    });
+    let output = on_hosts(&place, &["run", "sim:ssd"]).output().unwrap();
+    other.join().unwrap();
+    assert_eq!(code(&output), 3);
+    assert_has(&stderr(&output), &["old: ", "fathom 0.0.1", "same version"]);
+    assert_eq!(place.names(), ["router"]);
+}
