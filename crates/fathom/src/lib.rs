@@ -86,9 +86,18 @@ fn ended(result: Result<u8, Error>) -> ExitCode {
 fn perform(command: &Command) -> Result<u8, Error> {
     match command {
         Command::Quick(args) => commands::quick::perform(args),
-        Command::Run(args) => commands::run::perform(args),
-        Command::Plan(args) => commands::plan::perform(args),
-        Command::Sweep(args) => commands::sweep::perform(args),
+        Command::Run(args) => match &args.hosts {
+            Some(socket) => commands::many_hosts::run(args, socket),
+            None => commands::run::perform(args),
+        },
+        Command::Plan(args) => match &args.hosts {
+            Some(socket) => commands::many_hosts::plan(&args.request, socket),
+            None => commands::plan::perform(&args.request),
+        },
+        Command::Sweep(args) => match &args.hosts {
+            Some(socket) => commands::many_hosts::sweep(args, socket),
+            None => commands::sweep::perform(args),
+        },
         Command::Study(args) => commands::study::perform(args),
         Command::Resume(args) => commands::resume::perform(args),
         Command::Peak(args) => commands::peak::perform(args),

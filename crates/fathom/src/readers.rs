@@ -217,7 +217,7 @@ fn words(line: &str) -> Vec<String> {
 fn request(words: &[&str]) -> Option<Request> {
     let words = ["fathom", "plan"].iter().chain(words).map(|&word| word.to_owned());
     match Args::reread(&words.collect::<Vec<_>>()) {
-        Ok(Args { command: Command::Plan(request) }) => Some(request),
+        Ok(Args { command: Command::Plan(plan) }) => Some(plan.request),
         Ok(_) => None,
         Err(error) => {
             assert!(!error.to_string().is_empty(), "{error:?}");

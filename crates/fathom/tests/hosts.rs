@@ -208,7 +208,7 @@ fn the_result_of_all_hosts_is_the_sum_of_theirs_to_the_last_bit() {
     assert!((figures.iter().sum::<f64>() / total - 1.0).abs() < 1e-9, "{figures:?} {total}");
     // Each host does other I/Os than the others, and all begin with one seed.
     let seeds: Vec<u64> = own.iter().map(|one| one.trials[0].point.seed).collect();
-    assert_eq!((seeds.as_slice(), trial.point.seed), (&[7, 8, 9][..], 7));
+    assert_eq!((seeds.as_slice(), trial.point.seed), (&[7, 1_000_007, 2_000_007][..], 7));
     let names: Vec<&str> = all.header.hosts.iter().map(|host| host.name.as_str()).collect();
     assert_eq!((names.as_slice(), all.header.host.is_none()), (&["a", "b", "c"][..], true));
     assert_eq!(all.conclusion.unwrap().ended, Ended::Completed);
@@ -397,4 +397,91 @@ fn a_host_with_another_version_is_refused_and_a_router_is_needed() {
     assert_eq!(code(&output), 3);
     assert_has(&stderr(&output), &["old: ", "fathom 0.0.1", "same version"]);
     assert_eq!(place.names(), ["router"]);
+}
+
+#[test]
+fn a_sweep_over_the_number_of_hosts_says_how_it_scales() {
+    let place = Place::in_memory();
+    let args = [
+        "sweep",
+        "sim:ssd",
+        "--axis",
+        "hosts=1,2..N",
+        "--axis",
+        "queue-depth=1,4",
+        "-d",
+        "500ms",
+        "--warm-up",
+        "0s",
+        "--repeats",
+        "2",
+        "--seed",
+        "5",
+    ];
+    let (output, own) = run(&place, &THREE, &args);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["hosts: 1, 2, 3", "hosts    3: a, b, c", "from 1 to 3 hosts"]);
+    let all = read(&place.join("all.jsonl"));
+    assert_eq!((all.trials.len(), all.header.planned_points), (12, 12));
+    let mut counts = BTreeMap::new();
+    for trial in &all.trials {
+        let at = |axis: &str| {
+            let found = trial.place.coordinates.iter().find(|one| one.axis == axis).unwrap();
+            found.label.parse::<usize>().unwrap()
+        };
+        assert_eq!(trial.hosts.len(), at("hosts"));
+        assert_eq!(trial.workers.len(), at("hosts"));
+        assert_eq!(trial.point.streams[0].pacing.queue_depth() as usize, at("queue-depth"));
+        *counts.entry((at("hosts"), at("queue-depth"))).or_insert(0) += 1;
+    }
+    assert!(counts.len() == 6 && counts.values().all(|count| *count == 2), "{counts:?}");
+    // The first host took part in all of them, the last one in a third; each with seeds of its own.
+    let trials: Vec<usize> = own.iter().map(|one| one.trials.len()).collect();
+    assert_eq!(trials, [12, 8, 4]);
+    let mut seeds: Vec<u64> = own.iter().flat_map(|o| &o.trials).map(|t| t.point.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    assert_eq!(seeds.len(), 24);
+    let answer = all.conclusion.unwrap().sentences[0].clone();
+    assert!(
+        answer.starts_with("queue-depth 4: from 1 to 3 hosts throughput rises 3.0"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_plan_reaches_every_host_and_starts_nothing() {
+    let place = Place::new();
+    with_data(&place, &["a", "b", "c"]);
+    let settings = [("a", 0, PATIENT), ("b", 3_600_000_000_000, PATIENT), ("c", 0, PATIENT)];
+    let router = TestRouter::start(&place, &settings);
+    let args = ["plan", "data", "--read-share", "0%", "--overwrite", "--hosts", "router"];
+    let output = place.run(&args);
+    router.end();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let text = stdout(&output);
+    assert_has(
+        &text,
+        &["3 hosts: a, b, c", "b: ", "clock 60.0 min ahead", "OVERWRITTEN", "nothing started"],
+    );
+    let left = place.names().into_iter().chain(common::names(&place.join("a")));
+    assert!(left.eq(["a", "b", "c", "router", "data"]));
+}
+
+#[test]
+fn what_cannot_vary_over_hosts_is_refused() {
+    let place = Place::in_memory();
+    let refused = |axis: &str, parts: &[&str]| {
+        let (output, own) = run(&place, &THREE, &["sweep", "sim:ssd", "--axis", axis]);
+        assert!([2, 3].contains(&code(&output)), "{axis}: {}", stderr(&output));
+        assert_has(&stderr(&output), parts);
+        assert!(own.is_empty() && !place.join("all.jsonl").exists(), "{axis}");
+        std::fs::remove_file(place.join("router")).unwrap();
+    };
+    refused("hosts=1,4", &["hosts=1,4", "4 is no number of hosts from 1 to 3"]);
+    refused(
+        "targets=sim:ssd,sim:hdd",
+        &["--axis targets", "only options of `fathom run` and hosts"],
+    );
+    refused("block-size=4k,0", &["at block-size 0"]);
 }

@@ -95,7 +95,7 @@ pub enum Command {
     /// Run a workload on files, block devices or a simulated device
     Run(Run),
     /// Show what `run` would do with the same arguments; start nothing
-    Plan(Request),
+    Plan(Plan),
     /// Measure every combination of several settings, and find the best
     Sweep(Sweep),
     /// Run one of the classic studies, or list them
@@ -302,6 +302,18 @@ pub struct Run {
     pub results: Results,
 }
 
+/// `fathom plan`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Plan {
+    /// What is to be measured.
+    #[command(flatten)]
+    pub request: Request,
+    /// Show what each of many hosts would do, by the router behind this socket: `fathom-hosts check`
+    /// calls fathom with this option
+    #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
+    pub hosts: Option<PathBuf>,
+}
+
 /// `fathom sweep`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Sweep {
@@ -316,6 +328,10 @@ pub struct Sweep {
     /// How it goes about it.
     #[command(flatten)]
     pub course: SweepArgs,
+    /// Measure on many hosts at the same time, by the router behind this socket: the program
+    /// `fathom-hosts` calls fathom with this option. Then `hosts` is an axis: hosts=1,2,4..N
+    #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
+    pub hosts: Option<PathBuf>,
     /// What is measured, except where an axis says otherwise.
     #[command(flatten)]
     pub request: Request,
@@ -471,7 +487,7 @@ impl Args {
             Command::Sweep(sweep) => &mut sweep.request.typed,
             Command::Peak(peak) => &mut peak.request.typed,
             Command::Sustain(sustain) => &mut sustain.request.typed,
-            Command::Plan(request) => &mut request.typed,
+            Command::Plan(plan) => &mut plan.request.typed,
             Command::Study(Study { which: Some(which) }) => match which {
                 StudyOf::WriteConcurrency(sweep)
                 | StudyOf::MultiStream(sweep)

@@ -12,6 +12,12 @@ const VALUES_MAX: usize = 4096;
 /// The axis whose values are targets.
 pub const TARGETS: &str = "targets";
 
+/// The axis of the number of hosts that apply the load together.
+pub const HOSTS: &str = "hosts";
+
+/// As the last of its values, or the end of a range of them: all hosts.
+pub const ALL_HOSTS: &str = "N";
+
 /// The axis of the number of copies of a stream that run together.
 pub const STREAMS: &str = "streams";
 
@@ -42,7 +48,9 @@ impl AxisArg {
         let name = name.trim();
         let mut labels: Vec<String> = Vec::new();
         for value in values.iter().map(|value| value.trim()) {
-            match value.split_once("..").filter(|_| name != TARGETS) {
+            // How many there are is not known before they are gathered.
+            let is_open = name == HOSTS && value.ends_with(ALL_HOSTS);
+            match value.split_once("..").filter(|_| name != TARGETS && !is_open) {
                 Some((from, to)) => labels.extend(range(from, to, &labels)?),
                 None if value.is_empty() => return Err("a value is missing".to_owned()),
                 None => labels.push(value.to_owned()),

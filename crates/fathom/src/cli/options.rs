@@ -457,11 +457,14 @@ pub struct Results {
 impl Request {
     /// The options of the load and the access that were typed.
     pub fn load_in_words(&self) -> impl Iterator<Item = Typed> {
+        let own = Self::load_options();
+        self.typed.iter().filter(move |typed| own.contains(&typed.name)).cloned()
+    }
+
+    /// The names of all options of the load and the access.
+    pub fn load_options() -> Vec<String> {
         let command = AccessArgs::augment_args(LoadArgs::augment_args(clap::Command::new("load")));
-        let is_own = move |typed: &&Typed| {
-            command.get_arguments().any(|option| option.get_long() == Some(&typed.name))
-        };
-        self.typed.iter().filter(is_own).cloned()
+        command.get_arguments().filter_map(|one| one.get_long().map(str::to_owned)).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The common part of all experiments: the announcement before they start, the question to the
 //! user, the way to the outcome, and the way on from a result file that was interrupted.
 
+use fathom_core::calibration::Ceiling;
 use fathom_core::experiment::{Experiment, Forecast, Planned};
 use fathom_core::facts::{Host, Target, TargetKind};
 use fathom_core::spec::{Point, Stream};
@@ -19,6 +20,7 @@ use super::probe::Probing;
 use super::{preview, rehearsal};
 use crate::cli::options::{Consent, Results, StartArgs};
 use crate::error::{Error, exit};
+use crate::hosts::Fleet;
 use crate::journal::Journal;
 use crate::live::{Live, clock};
 use crate::resolve::Spec;
@@ -47,6 +49,8 @@ pub struct Prepared {
     pub host: Host,
     /// All targets, as the result file lists them.
     pub targets: Vec<Target>,
+    /// The hosts, if several apply its points; then there are no grounds here.
+    pub fleet: Option<Fleet>,
     /// The grounds of its points, at least one.
     pub grounds: Vec<Ground>,
     /// The ground of a point.
@@ -238,17 +242,12 @@ pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> 
     }
     prepared.allowed()?;
     announce(&prepared)?;
-    let first = open_each(&prepared.grounds)?;
-    if !first.is_simulated() {
-        output::say_folded(&preview::backend(&first))?;
-    }
+    let ceiling = open_first(&prepared)?;
     may_start(&prepared, start.yes)?;
     let command = prepared.command.name();
     let (mut outputs, mut journal) = Outputs::create(command, prepared.name(), results, false)?;
     signals::be_orderly();
-    let host = Host { ceiling: first.ceiling(), ..prepared.host.clone() };
-    // Each point opens its own targets: a device that is claimed can be open only once.
-    drop(first);
+    let host = Host { ceiling, ..prepared.host.clone() };
     if let Err(error) = probe(&mut prepared) {
         outputs::after_failure(journal);
         return Err(error);
@@ -256,7 +255,11 @@ pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> 
     let points = prepared.experiment.forecast().points;
     let specs = prepared.grounds.iter().map(|one| (&*one.spec.targets, &*one.spec.points));
     prepared.targets = contents::looked_at(&prepared.targets, specs, prepared.seed);
-    let header = Machines::one(&host, &prepared.targets);
+    let hosts = prepared.fleet.as_ref().map(Fleet::described).unwrap_or_default();
+    let header = match hosts.is_empty() {
+        true => Machines::one(&host, &prepared.targets),
+        false => Machines { host: None, hosts: &hosts, targets: &prepared.targets },
+    };
     let described = Some(&prepared.described);
     session::begin(&mut journal, prepared.command, header, prepared.seed, points, described)?;
     let course = Course::of_experiment(outputs.trace(), points);
@@ -266,10 +269,9 @@ pub fn perform(mut prepared: Prepared, start: &StartArgs, results: &Results) -> 
 
 /// Finds out by writing whether targets save on data.
 fn probe(prepared: &mut Prepared) -> Result<(), Error> {
-    let consent = prepared.grounds[0].spec.consent.clone();
     for probing in std::mem::take(&mut prepared.probes) {
-        let target = probing.target();
-        prepared.targets[target].reduction = Some(probing.perform(consent.clone())?);
+        let (target, consent) = (probing.target(), prepared.grounds[0].spec.consent.clone());
+        prepared.targets[target].reduction = Some(probing.perform(consent)?);
     }
     Ok(())
 }
@@ -301,11 +303,15 @@ fn run(
     (last, mut course): (Option<Trial>, Course<'_>),
     journal: &mut Journal,
 ) -> Result<Outcome, Error> {
-    let Prepared { grounds, which, experiment, targets, described, .. } = prepared;
+    let Prepared { fleet, grounds, which, experiment, targets, described, .. } = prepared;
     let mut live = Live::of_experiment(described);
     live.resumed(course.trials());
-    let mut carrier = Opener { grounds, which, open: None };
-    let mut session = Session { host, targets, carrier: &mut carrier };
+    let mut opener = Opener { grounds, which, open: None };
+    let carrier: &mut dyn Carrier = match fleet {
+        Some(fleet) => fleet,
+        None => &mut opener,
+    };
+    let mut session = Session { host, targets, carrier };
     let ended = session.trials(experiment.as_mut(), last, &mut course, journal, &mut live);
     live.finish();
     let (ended, concluded) = ended?;
@@ -317,20 +323,23 @@ fn finish(
     (prepared, outputs): (&Prepared, &Outputs),
     mut journal: Journal,
 ) -> Result<u8, Error> {
-    let consent = &prepared.grounds[0].spec.consent;
+    // Hosts cannot be found again from a result file.
+    let consent = prepared.grounds.first().map(|ground| &ground.spec.consent);
+    let tell_how_to_go_on = |journal: &Journal| match consent {
+        Some(consent) if journal.is_saved() => resumable(journal, consent, outputs),
+        Some(_) | None => Ok(()),
+    };
     match outcome {
         Ok(outcome) => {
-            outputs.finish(&mut journal, |journal| {
-                match outcome.signal.is_some() && journal.is_saved() {
-                    true => resumable(journal, consent, outputs),
-                    false => Ok(()),
-                }
+            outputs.finish(&mut journal, |journal| match outcome.signal.is_some() {
+                true => tell_how_to_go_on(journal),
+                false => Ok(()),
             })?;
             Ok(measure::exit_code(&outcome))
         }
         Err(error) => {
-            if journal.holds_results() && journal.is_saved() {
-                resumable(&journal, consent, outputs)?;
+            if journal.holds_results() {
+                tell_how_to_go_on(&journal)?;
             }
             outputs::after_failure(journal);
             Err(error)
@@ -347,6 +356,19 @@ fn resumable(journal: &Journal, consent: &Overwrite, outputs: &Outputs) -> Resul
     };
     let (consent, outputs) = (consent.in_words(), outputs.in_words());
     output::say(&format!("resume  `fathom resume {path}{consent}{outputs}` goes on from here"))
+}
+
+/// Opens everything once, and says how: returns the ceiling of the load generator there. Many hosts
+/// open their own targets. Each point opens its own: a device that is claimed can be open only once.
+fn open_first(prepared: &Prepared) -> Result<Option<Ceiling>, Error> {
+    if prepared.grounds.is_empty() {
+        return Ok(None);
+    }
+    let first = open_each(&prepared.grounds)?;
+    if !first.is_simulated() {
+        output::say_folded(&preview::backend(&first))?;
+    }
+    Ok(first.ceiling())
 }
 
 /// Opens everything once, so that a target that cannot be opened is refused before the first point:
@@ -393,9 +415,11 @@ fn announce(prepared: &Prepared) -> Result<(), Error> {
     let probes = prepared.probes.iter();
     probes.map(Probing::announcement).try_for_each(say)?;
     if prepared.is_simulated() {
-        let Ground { place, spec } = &prepared.grounds[0];
         let time = prepared.experiment.forecast().time;
-        if let Some(line) = rehearsal::forecast(place, &spec.points[0], time) {
+        let ground = prepared.grounds.first();
+        let line =
+            |ground: &Ground| rehearsal::forecast(&ground.place, &ground.spec.points[0], time);
+        if let Some(line) = ground.and_then(line) {
             output::say_folded(&line)?;
         }
         return output::say(
@@ -403,7 +427,11 @@ fn announce(prepared: &Prepared) -> Result<(), Error> {
         );
     }
     announce_writes(prepared)?;
-    doubts(prepared)
+    match prepared.fleet {
+        None => doubts(prepared),
+        // Each host knows its own, and tells them with its trials.
+        Some(_) => Ok(()),
+    }
 }
 
 /// Announces the targets that it overwrites.
@@ -426,8 +454,9 @@ fn announce_writes_to(prepared: &Prepared, targets: &str) -> Result<(), Error> {
         return Ok(());
     }
     opened::tell_users(prepared.grounds.iter().map(|ground| (&ground.place, &ground.spec)));
+    let each = if prepared.fleet.is_some() { "on each host " } else { "" };
     output::say_folded(&match &prepared.writes {
-        Some(writes) => format!("OVERWRITES {targets}: {}", writes.in_words()),
+        Some(writes) => format!("OVERWRITES {targets}: {each}{}", writes.in_words()),
         None => "writes   nothing".to_owned(),
     })
 }
@@ -446,6 +475,10 @@ fn targets(prepared: &Prepared) -> String {
 /// The names of the targets that are written to.
 pub fn written(prepared: &Prepared, called: impl Fn(&Target) -> &str) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
+    if prepared.fleet.is_some() {
+        // Each host has its own, of which these are the first one's.
+        names.extend(prepared.targets.iter().map(&called));
+    }
     for ground in &prepared.grounds {
         for stream in ground.spec.streams().filter(|stream| stream.destroys()) {
             let written = stream.regions.iter();

@@ -257,7 +257,8 @@ mod tests {
         file(&folder.join("a"));
         let listed = || {
             let words = ["fathom", "plan", folder.to_str().unwrap()].map(str::to_owned);
-            let Command::Plan(request) = Args::reread(&words).unwrap().command else { panic!() };
+            let Command::Plan(plan) = Args::reread(&words).unwrap().command else { panic!() };
+            let request = plan.request;
             let mut described = Described::typed(&request);
             let paths = locate(&mut described).unwrap();
             (described, paths)

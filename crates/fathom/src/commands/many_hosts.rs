@@ -1,21 +1,29 @@
-//! `fathom run --hosts`: one load on many hosts at the same time.
+//! `fathom run --hosts`, `sweep --hosts` and `plan --hosts`: loads on many hosts at the same time.
 
 use std::path::Path;
 
-use fathom_core::experiment::PointSequence;
+use fathom_core::experiment::{Candidate, PointSequence};
 use fathom_core::facts::Target;
 use fathom_core::figures::time;
+use fathom_core::spec::Point;
+use fathom_core::trial::Coordinate;
 use fathom_report::document::Command;
+use fathom_report::figures;
 
+use super::experiment::{self, Prepared};
 use super::measure;
 use super::outputs::{self, Outputs};
+use super::sweep;
 use super::this_machine;
 use crate::agent::message::PreparedHere;
-use crate::cli::args::Run;
-use crate::error::Error;
+use crate::cli::args::{Run, Sweep};
+use crate::cli::axes::{ALL_HOSTS, AxisArg, HOSTS};
+use crate::cli::options::Request;
+use crate::error::{Error, exit};
 use crate::hosts::{Fleet, HostLoad, Router};
 use crate::live::Live;
 use crate::session::{self, Course, Machines, Session};
+use crate::workload::Template;
 use crate::{output, signals};
 
 /// Runs it.
@@ -23,8 +31,8 @@ use crate::{output, signals};
 /// # Errors
 ///
 /// When the command line, a host, a target or the result file does not allow it.
-pub fn perform(args: &Run, socket: &Path) -> Result<u8, Error> {
-    refuse_what_is_local(args)?;
+pub fn run(args: &Run, socket: &Path) -> Result<u8, Error> {
+    refuse_what_is_local(&[("--watch", args.watch), ("--trace", args.results.trace.is_some())])?;
     if args.results.take_stdout() {
         output::leave_stdout_to_the_document();
     }
@@ -33,10 +41,10 @@ pub fn perform(args: &Run, socket: &Path) -> Result<u8, Error> {
     let seed = load.seed();
     signals::be_orderly();
     let mut fleet = Fleet::gather(Router::connect(socket)?, load, 1)?;
-    let prepared = fleet.prepare_first()?;
+    let prepared = fleet.plan(&[])?;
+    fleet.is_planned();
     announce(&fleet, &prepared)?;
-    let targets: Vec<Target> =
-        prepared[0].targets.iter().map(|target| target.facts.clone()).collect();
+    let targets = facts(&prepared[0]);
     let point = prepared[0].point.clone();
     let time = point.time();
     let (outputs, mut journal) = Outputs::create("run", &targets[0].name, &args.results, false)?;
@@ -61,14 +69,129 @@ pub fn perform(args: &Run, socket: &Path) -> Result<u8, Error> {
     }
 }
 
-/// Refuses what only one machine can do.
-fn refuse_what_is_local(args: &Run) -> Result<(), Error> {
-    let typed = [("--watch", args.watch), ("--trace", args.results.trace.is_some())];
-    match typed.into_iter().find(|(_, typed)| *typed) {
+/// Shows what every host would do: reaches each of them, compares versions and clocks, and has each look
+/// at its targets. Nothing is written.
+///
+/// # Errors
+///
+/// When a host cannot be reached, or would refuse.
+pub fn plan(request: &Request, socket: &Path) -> Result<u8, Error> {
+    let here = this_machine::this_host();
+    let load = HostLoad::new(request, this_machine::machine(&here).fresh_seed)?;
+    signals::be_orderly();
+    let mut fleet = Fleet::gather(Router::connect(socket)?, load, 1)?;
+    let prepared = fleet.plan(&[])?;
+    announce(&fleet, &prepared)?;
+    for (host, one) in prepared.iter().enumerate() {
+        let clock = fleet.offset(host).map_or(String::new(), |offset| {
+            let ahead = if offset.ns < 0 { "behind" } else { "ahead" };
+            let by = time(offset.ns.unsigned_abs() as f64);
+            format!("; clock {by} {ahead}, known to {}", time(offset.bound.0 as f64))
+        });
+        output::say("")?;
+        output::say_folded(&format!(
+            "{}: {}{clock}",
+            fleet.names()[host],
+            figures::host(fleet.facts(host))
+        ))?;
+        for target in &one.targets {
+            let writes = if target.is_overwritten { "; OVERWRITTEN" } else { "" };
+            let stack = figures::stack(&target.facts);
+            output::say_folded(&format!("  target {}: {stack}{writes}", target.facts.name))?;
+        }
+    }
+    output::say("")?;
+    output::say("nothing was written, and nothing started: all hosts are ready")?;
+    Ok(exit::MEASURED)
+}
+
+/// Sweeps over settings, and over the number of hosts.
+///
+/// # Errors
+///
+/// When the command line, a combination, a host, a target or the result file does not allow it.
+pub fn sweep(args: &Sweep, socket: &Path) -> Result<u8, Error> {
+    refuse_what_is_local(&[
+        ("--trace", args.results.trace.is_some()),
+        ("--prepare", args.course.prepare.is_some()),
+    ])?;
+    if args.results.take_stdout() {
+        output::leave_stdout_to_the_document();
+    }
+    let template = Template::read(&args.request)?;
+    let (axes, course) = sweep::asked(args, &template)?;
+    let own = Request::load_options();
+    let is_possible = |axis: &&AxisArg| axis.name == HOSTS || own.contains(&axis.name);
+    if let Some(axis) = axes.iter().find(|axis| !is_possible(axis)) {
+        return Err(Error::option(
+            format!("--axis {}", axis.name),
+            "with --hosts only options of `fathom run` and hosts can vary",
+            "choose one of those",
+        ));
+    }
+    let here = this_machine::this_host();
+    let load = HostLoad::new(&args.request, this_machine::machine(&here).fresh_seed)?;
+    signals::be_orderly();
+    let points = axes.iter().map(|axis| axis.labels.len()).product::<usize>() as u32;
+    let mut fleet = Fleet::gather(Router::connect(socket)?, load, points)?;
+    let axes = axes
+        .into_iter()
+        .map(|axis| counted(axis, fleet.names().len()))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let mut candidates = Vec::new();
+    let mut targets: Vec<Target> = Vec::new();
+    for named in sweep::combinations(&axes)? {
+        let coordinates: Vec<Coordinate> = named.iter().map(sweep::coordinate).collect();
+        let prepared = fleet.plan(&coordinates).map_err(|error| sweep::at(error, &named))?;
+        targets = facts(&prepared[0]);
+        let point = Point { name: sweep::name(&named), ..prepared[0].point.clone() };
+        let once = course
+            .once
+            .iter()
+            .any(|(axis, label)| named.contains(&(axis.as_str(), label.as_str())));
+        candidates.push(Candidate { point, coordinates, once });
+    }
+    let name = template.name().unwrap_or("sweep").to_owned();
+    let first = (fleet.facts(0).clone(), targets);
+    let mut prepared = sweep::on_hosts((name, axes, course), candidates, first);
+    let names = fleet.names().join(", ");
+    prepared.about.push(format!("hosts    {}: {names}", fleet.names().len()));
+    experiment::perform(Prepared { fleet: Some(fleet), ..prepared }, &args.start, &args.results)
+}
+
+/// An axis of hosts with as many as there are in the place of "N".
+fn counted(axis: AxisArg, hosts: usize) -> Result<AxisArg, Error> {
+    if axis.name != HOSTS {
+        return Ok(axis);
+    }
+    let option = format!("--axis {HOSTS}={}", axis.labels.join(","));
+    let labels: Vec<String> =
+        axis.labels.iter().map(|label| label.replace(ALL_HOSTS, &hosts.to_string())).collect();
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let axis = AxisArg::new(HOSTS, &labels)
+        .map_err(|why| Error::option(&option, why, "write hosts=1,2,4..N"))?;
+    let is_possible = |label: &String| label.parse::<usize>().is_ok_and(|n| 1 <= n && n <= hosts);
+    match axis.labels.iter().find(|label| !is_possible(label)) {
+        None => Ok(axis),
+        Some(label) => Err(Error::option(
+            option,
+            format!("{label} is no number of hosts from 1 to {hosts}"),
+            "there are no more: name more hosts, or choose fewer",
+        )),
+    }
+}
+
+fn facts(prepared: &PreparedHere) -> Vec<Target> {
+    prepared.targets.iter().map(|target| target.facts.clone()).collect()
+}
+
+/// Refuses the first of these options that was typed: only one machine can do what it asks for.
+fn refuse_what_is_local(typed: &[(&str, bool)]) -> Result<(), Error> {
+    match typed.iter().find(|(_, typed)| *typed) {
         None => Ok(()),
         Some((option, _)) => {
             let problem = "it is for one machine, and --hosts is for several";
-            Err(Error::option(option, problem, "leave it out"))
+            Err(Error::option(*option, problem, "leave it out"))
         }
     }
 }

@@ -117,6 +117,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         described: in_the_document(args, &settings),
         seed: settings.base.seed,
         targets: spec.targets.clone(),
+        fleet: None,
         grounds: Vec::from([Ground { place, spec }]),
         which: Box::new(|_| 0),
         experiment: Box::new(map),

@@ -14,7 +14,7 @@ pub mod import;
 pub mod inspect;
 mod leftovers;
 pub mod man;
-mod many_hosts;
+pub mod many_hosts;
 pub mod map;
 mod measure;
 mod opened;

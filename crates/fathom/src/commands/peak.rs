@@ -184,6 +184,7 @@ fn settle(
         },
         seed: base.seed,
         targets: spec.targets.clone(),
+        fleet: None,
         grounds: Vec::from([Ground { place, spec }]),
         which: Box::new(|_| 0),
         experiment,

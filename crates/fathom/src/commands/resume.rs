@@ -118,6 +118,11 @@ fn resumable(document: &Document, refuse: Refuse<'_>) -> Result<(), Error> {
         let problem = "another program measured it, so there is nothing to go on with".to_owned();
         return Err(refuse(problem, "show it with `fathom report`"));
     }
+    if !header.hosts.is_empty() {
+        let problem =
+            "many hosts measured it, and they cannot be gathered again from it".to_owned();
+        return Err(refuse(problem, RUN_AGAIN));
+    }
     if header.experiment.is_none() {
         let problem = format!(
             "a {command} is no experiment that can go on: its numbers would come from two times"

@@ -4,7 +4,6 @@ use fathom_core::experiment::PointSequence;
 use fathom_engine::sim;
 use fathom_report::document::Command;
 
-use super::many_hosts;
 use super::measure::{self, Work};
 use super::outputs::{self, Outputs};
 use super::place;
@@ -23,9 +22,6 @@ use crate::workload::Asked;
 ///
 /// When the command line, a target or the result file does not allow it.
 pub fn perform(args: &Run) -> Result<u8, Error> {
-    if let Some(socket) = &args.hosts {
-        return many_hosts::perform(args, socket);
-    }
     if args.request.targets.iter().any(|path| place::asks_for_help(path)) {
         output::say_text(sim::help().trim_end())?;
         return Ok(exit::MEASURED);

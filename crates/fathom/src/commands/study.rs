@@ -122,6 +122,10 @@ fn side_by_side(
     seed: Option<u64>,
     question: impl FnOnce(Vec<Drives>) -> Question,
 ) -> Result<Prepared, Error> {
+    if args.hosts.is_some() {
+        let problem = "the studies are about the targets of one machine";
+        return Err(Error::option("--hosts", problem, "use `run` or `sweep`"));
+    }
     let template = Template::read_or(&args.request, Some(name))?;
     let paths: Vec<String> =
         template.targets().iter().map(|path| path.display().to_string()).collect();

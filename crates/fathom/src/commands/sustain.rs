@@ -101,6 +101,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         },
         seed: base.seed,
         targets: spec.targets,
+        fleet: None,
         grounds,
         which: Box::new(move |planned| {
             let layout = layout(&planned.point);

@@ -130,6 +130,17 @@ pub fn settle(
     Ok(SettledSweep { name, axes, course, host, targets, candidates, grounds, refusal })
 }
 
+/// A sweep over combinations that were resolved on hosts, which open their own targets.
+pub(super) fn on_hosts(
+    (name, axes, course): (String, Vec<AxisArg>, SweepArgs),
+    candidates: Vec<Candidate>,
+    (host, targets): (Host, Vec<Target>),
+) -> Prepared {
+    let grounds = Grounds::default();
+    SettledSweep { name, axes, course, host, targets, candidates, grounds, refusal: None }
+        .prepared(|sweep, _| Box::new(sweep))
+}
+
 impl SettledSweep {
     /// The experiment, which may be more than the sweep: it is made from the sweep and the targets.
     pub fn prepared(
@@ -163,6 +174,7 @@ impl SettledSweep {
             experiment: experiment(Sweep::new(axes, candidates, settings), &targets),
             host,
             targets,
+            fleet: None,
             grounds: list.into_iter().map(|(_, ground)| ground).collect(),
             which: Box::new(which),
             described,
@@ -178,7 +190,7 @@ impl SettledSweep {
 
 /// The writes of all trials, and of the preparation before each, including trials that may be
 /// measured again, which are assumed to be the ones that write most.
-fn writes(
+pub(super) fn writes(
     (axes, candidates): (&[Axis], &[Candidate]),
     settings: &SweepSettings,
     targets: &[Target],
@@ -212,7 +224,10 @@ fn labels(coordinates: &[Coordinate]) -> Vec<String> {
 }
 
 /// The axes and the course: from the workload, replaced by the typed ones.
-fn asked(args: &Args, template: &Template<'_>) -> Result<(Vec<AxisArg>, SweepArgs), Error> {
+pub(super) fn asked(
+    args: &Args,
+    template: &Template<'_>,
+) -> Result<(Vec<AxisArg>, SweepArgs), Error> {
     let mut table = template.sweep().cloned().unwrap_or_default();
     let mut typed: Vec<&str> = Vec::new();
     for axis in &args.axis {
@@ -268,7 +283,7 @@ fn is_taken_away(args: &Args, (name, value): &(String, String)) -> bool {
     args.axis.iter().any(|axis| axis.name == *name && !axis.labels.contains(value))
 }
 
-fn settings(course: &SweepArgs, seed: u64) -> SweepSettings {
+pub(super) fn settings(course: &SweepArgs, seed: u64) -> SweepSettings {
     SweepSettings {
         repeats: course.repeats.unwrap_or(1),
         order: match course.order.unwrap_or(OrderArg::Shuffled) {
@@ -284,12 +299,15 @@ fn settings(course: &SweepArgs, seed: u64) -> SweepSettings {
 }
 
 /// How often everything is written before a point.
-fn passes(course: &SweepArgs) -> u32 {
+pub(super) fn passes(course: &SweepArgs) -> u32 {
     course.prepare.map_or(0, |typed| typed.0)
 }
 
 /// The settings for the result file, by the names of their options.
-fn settings_in_words(settings: &SweepSettings, once: &[String]) -> BTreeMap<String, String> {
+pub(super) fn settings_in_words(
+    settings: &SweepSettings,
+    once: &[String],
+) -> BTreeMap<String, String> {
     let order = match settings.order {
         PassOrder::Shuffled => "shuffled",
         PassOrder::AsGiven => "as-given",
@@ -311,7 +329,12 @@ fn settings_in_words(settings: &SweepSettings, once: &[String]) -> BTreeMap<Stri
 }
 
 /// "sweep: 9 x 2 combinations", and a line for each axis.
-fn about(name: &str, axes: &[Axis], settings: &SweepSettings, once: &[String]) -> Vec<String> {
+pub(super) fn about(
+    name: &str,
+    axes: &[Axis],
+    settings: &SweepSettings,
+    once: &[String],
+) -> Vec<String> {
     let counts: Vec<String> = axes.iter().map(|axis| axis.labels.len().to_string()).collect();
     let repeats = match settings.repeats {
         1 => String::new(),
@@ -343,10 +366,10 @@ fn about(name: &str, axes: &[Axis], settings: &SweepSettings, once: &[String]) -
 }
 
 /// A combination: each axis with its value.
-type Named<'a> = Vec<(&'a str, &'a str)>;
+pub(super) type Named<'a> = Vec<(&'a str, &'a str)>;
 
 /// Every combination of the axes' values, the first axis varying slowest.
-fn combinations(axes: &[AxisArg]) -> Result<Vec<Named<'_>>, Error> {
+pub(super) fn combinations(axes: &[AxisArg]) -> Result<Vec<Named<'_>>, Error> {
     let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.labels.len()));
     if count.is_none_or(|count| COMBINATIONS_MAX < count) {
         return Err(Error::option(
@@ -394,7 +417,7 @@ fn decisive<'a>(refused: &Named<'a>, all: &[Named<'_>], refusals: &[Option<Strin
 }
 
 /// Why a combination was refused, with the relevant part of it.
-fn at(error: Error, named: &[(&str, &str)]) -> Error {
+pub(super) fn at(error: Error, named: &[(&str, &str)]) -> Error {
     if named.is_empty() {
         return error;
     }
@@ -409,11 +432,11 @@ fn at(error: Error, named: &[(&str, &str)]) -> Error {
 }
 
 /// "queue-depth 4, block-size 64k".
-fn name(named: &[(&str, &str)]) -> String {
+pub(super) fn name(named: &[(&str, &str)]) -> String {
     named.iter().map(|(axis, label)| format!("{axis} {label}")).collect::<Vec<_>>().join(", ")
 }
 
-fn coordinate(&(axis, label): &(&str, &str)) -> Coordinate {
+pub(super) fn coordinate(&(axis, label): &(&str, &str)) -> Coordinate {
     let key = axis.rsplit('.').next().unwrap_or(axis);
     Coordinate { axis: axis.to_owned(), label: label.to_owned(), value: axes::number(key, label) }
 }

@@ -20,6 +20,7 @@ use super::pulse::Pulse;
 use super::router::Router;
 use super::words::HostLoad;
 use crate::agent::message::{AgentAnswer, AgentOrder, PROTOCOL, PreparedHere, ProgressHere};
+use crate::cli::axes::HOSTS;
 use crate::difference;
 use crate::error::{Error, exit};
 use crate::live::Live;
@@ -47,7 +48,9 @@ pub struct Fleet {
     router: Router,
     load: HostLoad,
     hosts: Vec<Attending>,
-    /// Whether the first load of all is prepared.
+    /// How many of the hosts apply the load, from the first one on.
+    active: usize,
+    /// Whether the next load is prepared.
     is_ready: bool,
 }
 
@@ -107,8 +110,8 @@ impl Fleet {
             let name = &router.names()[host];
             hosts[host] = Some(greeted(name, what)?);
         }
-        let mut fleet =
-            Self { router, load, hosts: hosts.into_iter().flatten().collect(), is_ready: false };
+        let hosts: Vec<Attending> = hosts.into_iter().flatten().collect();
+        let mut fleet = Self { router, load, active: hosts.len(), hosts, is_ready: false };
         fleet.compare_clocks()?;
         Ok(fleet)
     }
@@ -124,7 +127,8 @@ impl Fleet {
         bounds.map(|offset| offset.bound).max().unwrap_or_default()
     }
 
-    fn offset(&self, host: usize) -> Option<ClockOffset> {
+    /// How far a host's clock is from the one here.
+    pub fn offset(&self, host: usize) -> Option<ClockOffset> {
         self.router.pulse(host, Pulse::offset)
     }
 
@@ -153,16 +157,21 @@ impl Fleet {
         }
     }
 
-    /// Prepares the first load on every host, for the plan of all of them: what each of them prepared,
-    /// in their order.
+    /// Prepares the load at these coordinates on every host, for the plan: what each of them prepared,
+    /// in their order. Such a load may begin as the next one.
     ///
     /// # Errors
     ///
     /// When a host refuses it, or would apply another load than the first one.
-    pub fn prepare_first(&mut self) -> Result<Vec<PreparedHere>, Error> {
-        self.prepare(&[])?;
-        self.is_ready = true;
+    pub fn plan(&mut self, at: &[Coordinate]) -> Result<Vec<PreparedHere>, Error> {
+        self.active = self.hosts.len();
+        self.prepare(at, self.load.seed())?;
         Ok(self.hosts.iter().filter_map(|host| host.prepared.clone()).collect())
+    }
+
+    /// The load that was planned last is the first one to begin.
+    pub fn is_planned(&mut self) {
+        self.is_ready = true;
     }
 
     /// The hosts for the header of a result, as they prepared the first load.
@@ -187,14 +196,14 @@ impl Fleet {
     }
 
     /// Prepares the load at these coordinates on every host.
-    fn prepare(&mut self, at: &[Coordinate]) -> Result<(), Error> {
-        for host in 0..self.hosts.len() {
+    fn prepare(&mut self, at: &[Coordinate], seed: u64) -> Result<(), Error> {
+        for host in 0..self.active {
             self.hosts[host].prepared = None;
-            let words = self.load.for_host(&self.names()[host], host, at);
+            let words = self.load.for_host(&self.names()[host], host, at, seed);
             self.router.say(host, &AgentOrder::Prepare(words));
         }
         // A target that takes long to answer is its own agent's business: it gives up by itself.
-        while let Some(host) = self.hosts.iter().position(|host| host.prepared.is_none()) {
+        while let Some(host) = self.applying().iter().position(|host| host.prepared.is_none()) {
             if let Some(signal) = signals::came() {
                 return Err(Error::nothing_measured(signal));
             }
@@ -217,7 +226,7 @@ impl Fleet {
         };
         let names = self.names();
         let first = point(&self.hosts[0]);
-        for (name, host) in names.iter().zip(&self.hosts).skip(1) {
+        for (name, host) in names.iter().zip(self.applying()).skip(1) {
             let own = point(host);
             let Some((field, theirs, here)) = difference::first_of(&first, &own) else { continue };
             return Err(Error::target(
@@ -230,6 +239,11 @@ impl Fleet {
             ));
         }
         Ok(())
+    }
+
+    /// The hosts that apply the load.
+    fn applying(&self) -> &[Attending] {
+        &self.hosts[..self.active]
     }
 
     fn is_silent(&self, host: usize) -> bool {
@@ -261,7 +275,7 @@ impl Fleet {
     fn start(&mut self) -> u64 {
         let farthest = Duration::from_nanos(self.clock_bound().0);
         let at = unix_ns() + (LEAD + 4 * farthest).as_nanos() as u64;
-        for host in 0..self.hosts.len() {
+        for host in 0..self.active {
             let there = self.offset(host).map_or(at, |offset| offset.there(at));
             self.hosts[host].course = HostCourse::default();
             self.router.say(host, &AgentOrder::Start { at_unix_ns: there });
@@ -273,7 +287,7 @@ impl Fleet {
     fn attend(&mut self, live: &mut Live) -> Result<(), Error> {
         let mut told = Instant::now();
         let mut said_stop = false;
-        while self.hosts.iter().any(|host| host.course.over.is_none()) {
+        while self.applying().iter().any(|host| host.course.over.is_none()) {
             if let Some(signal) = signals::came()
                 && !said_stop
             {
@@ -287,7 +301,7 @@ impl Fleet {
             if let Some((host, what)) = self.router.hear(NAP)? {
                 self.hosts[host].hear(what);
             }
-            for host in 0..self.hosts.len() {
+            for host in 0..self.active {
                 if self.hosts[host].course.over.is_none() && self.is_silent(host) {
                     let lease = self.hosts[host].lease.as_secs();
                     self.hosts[host].loses(format!("it was silent for {lease} s"));
@@ -306,12 +320,12 @@ impl Fleet {
         let all: Vec<(&str, &ProgressHere)> = self
             .names()
             .iter()
-            .zip(&self.hosts)
+            .zip(self.applying())
             .filter(|(_, host)| host.course.over.is_none())
             .filter_map(|(name, host)| Some((name.as_str(), host.course.progress.as_ref()?)))
             .collect();
         let Some(progress) = together(all.iter().map(|(_, progress)| *progress)) else { return };
-        let lost = self.hosts.iter().filter(|host| matches!(host.course.over, Some(Err(_))));
+        let lost = self.applying().iter().filter(|host| matches!(host.course.over, Some(Err(_))));
         let slowest = all.iter().min_by(|one, other| one.1.iops.total_cmp(&other.1.iops));
         let mut remark = match slowest {
             Some((name, slowest)) if 1 < all.len() => {
@@ -329,7 +343,7 @@ impl Fleet {
 
     /// The trials of all hosts as one.
     fn merged(&mut self, planned: Planned, at: u64) -> Result<Trial, Error> {
-        let names = self.router.names().to_vec();
+        let names = self.router.names()[..self.active].to_vec();
         let mut parts = Vec::with_capacity(names.len());
         for (place, name) in names.into_iter().enumerate() {
             let offset = self.offset(place);
@@ -370,8 +384,10 @@ impl ManyHosts for Fleet {
             let why = self.hosts[place].gone.clone().unwrap_or_default();
             return Err(unusable(&self.names()[place], why));
         }
+        let coordinates = &planned.place.coordinates;
+        self.active = hosts_at(coordinates).unwrap_or(self.hosts.len()).min(self.hosts.len());
         if !std::mem::take(&mut self.is_ready) {
-            self.prepare(&planned.place.coordinates)?;
+            self.prepare(coordinates, planned.point.seed)?;
         }
         let told = self.hosts[0].prepared.as_ref().map(|prepared| comparable(&prepared.point));
         let json = |point: &Point| serde_json::to_value(point).expect("a point is plain data");
@@ -424,6 +440,12 @@ impl Attending {
         let after = self.course.progress.as_ref().map(|progress| Span(progress.elapsed_ns));
         self.course.over.get_or_insert(Err(LostHost { why, after }));
     }
+}
+
+/// How many hosts apply the load at these coordinates; none if all do.
+fn hosts_at(coordinates: &[Coordinate]) -> Option<usize> {
+    let axis = coordinates.iter().find(|one| one.axis == HOSTS)?;
+    axis.label.parse().ok()
 }
 
 /// How the lines of a host's result begin.

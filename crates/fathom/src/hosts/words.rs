@@ -5,6 +5,7 @@ use std::path::Path;
 use fathom_core::trial::Coordinate;
 
 use crate::agent::message::{Allowed, LoadInWords, WorkloadText};
+use crate::cli::axes::HOSTS;
 use crate::cli::options::{Consent, Request, Typed};
 use crate::error::{Error, plain};
 use crate::hanging::{Role, patiently};
@@ -14,6 +15,9 @@ use crate::workload::shipped;
 const HOST: &str = "{host}";
 /// And this is its number, from 0.
 const NUMBER: &str = "{n}";
+
+/// The distance of the seeds of neighboring hosts: those of an experiment's trials are neighbors.
+const SEEDS_APART: u64 = 1_000_000;
 
 /// A load for many hosts.
 #[derive(Clone, Debug)]
@@ -83,15 +87,17 @@ impl HostLoad {
         self.consent.named().filter_map(|(option, name)| Some((option, name.split_once(':')?.0)))
     }
 
-    /// The words for the host with this name and number, at these coordinates.
-    pub fn for_host(&self, name: &str, number: usize, at: &[Coordinate]) -> LoadInWords {
+    /// The words for the host with this name and number, at these coordinates, where the first host
+    /// has this seed.
+    pub fn for_host(&self, name: &str, number: usize, at: &[Coordinate], seed: u64) -> LoadInWords {
         let here = |text: &String| text.replace(HOST, name).replace(NUMBER, &number.to_string());
         let mut words: Vec<String> = self.targets.iter().map(here).collect();
         words.extend(self.others.iter().cloned());
         let replaced = |typed: &&Typed| at.iter().any(|one| one.axis == typed.name);
         words.extend(self.typed.iter().filter(|typed| !replaced(typed)).map(Typed::word));
-        words.extend(at.iter().map(|one| format!("--{}={}", one.axis, one.label)));
-        words.push(format!("--seed={}", self.seed.wrapping_add(number as u64)));
+        let options = at.iter().filter(|one| one.axis != HOSTS);
+        words.extend(options.map(|one| format!("--{}={}", one.axis, one.label)));
+        words.push(format!("--seed={}", seed.wrapping_add(SEEDS_APART * number as u64)));
         let own = |names: &[String]| -> Vec<String> {
             let of = |typed: &String| {
                 let (host, target) = typed.split_once(':')?;
@@ -145,15 +151,15 @@ mod tests {
             "--overwrite",
         ])
         .unwrap();
-        let words = load.for_host("b", 1, &[]);
+        let words = load.for_host("b", 1, &[], 100);
         assert_eq!(words.words[0], "/data/b-1");
         assert!(words.words.contains(&"--queue-depth=4".to_owned()), "{words:?}");
-        assert!(words.words.contains(&"--seed=101".to_owned()), "{words:?}");
+        assert!(words.words.contains(&"--seed=1000100".to_owned()), "{words:?}");
         assert_eq!(
             (words.consent.overwrite, words.consent.destroy),
             (true, vec!["/dev/x".to_owned()])
         );
-        assert!(load.for_host("a", 0, &[]).consent.destroy.is_empty());
+        assert!(load.for_host("a", 0, &[], 100).consent.destroy.is_empty());
     }
 
     #[test]
@@ -161,7 +167,7 @@ mod tests {
         let load = load(&["sim:ssd", "-q", "4", "--seed", "7"]).unwrap();
         let at =
             [Coordinate { axis: "queue-depth".to_owned(), label: "16".to_owned(), value: None }];
-        let words = load.for_host("a", 0, &at).words;
+        let words = load.for_host("a", 0, &at, load.seed()).words;
         assert_eq!(words, ["sim:ssd", "--queue-depth=16", "--seed=7"]);
     }
 

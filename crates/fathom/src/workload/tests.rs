@@ -25,7 +25,8 @@ const MACHINE: Machine<'_> = Machine {
 
 fn request(words: &[&str]) -> Request {
     let line = ["fathom", "plan"].iter().chain(words);
-    let Command::Plan(request) = Args::parse_from(line).command else { unreachable!() };
+    let Command::Plan(plan) = Args::parse_from(line).command else { unreachable!() };
+    let request = plan.request;
     request
 }
 

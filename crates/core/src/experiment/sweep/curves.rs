@@ -41,7 +41,8 @@ pub struct Curve<'a> {
     pub common: Vec<&'a Coordinate>,
     /// The results.
     pub dots: Vec<Dot<'a>>,
-    compared: Comparison,
+    /// Compares them.
+    pub compared: Comparison,
 }
 
 /// The value from which on a load is enough. The places are those of a curve's results.

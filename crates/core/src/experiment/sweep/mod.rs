@@ -6,6 +6,7 @@
 pub(super) mod curves;
 pub(super) mod order;
 pub(super) mod payloads;
+mod scaling;
 pub(super) mod words;
 
 use super::precondition::Precondition;

@@ -535,3 +535,26 @@ fn nothing_is_cut_off_by_noise() {
         assert!(cut.count() <= WRONG_MAX, "{noise:?}");
     }
 }
+
+#[test]
+fn the_first_sentence_says_how_it_scales_with_hosts() {
+    let hosts = ["1", "2", "4"];
+    let mut sweep = grid(&[("4k", 4096), ("64k", 65536)], &hosts, SETTINGS);
+    sweep.axes[1].name = "hosts".to_owned();
+    for candidate in &mut sweep.candidates {
+        candidate.coordinates[1].axis = "hosts".to_owned();
+    }
+    // Four hosts do three times as much as one: three quarters for each.
+    let device = |place: &Place| match place.coordinates[1].label.as_str() {
+        "1" => 100e6,
+        "2" => 180e6,
+        _ => 300e6,
+    };
+    let (_, conclusion) = run(&mut sweep, device);
+    let first = &conclusion.sentences[0];
+    assert!(
+        first.starts_with("block-size 4k: from 1 to 4 hosts throughput rises 3.00 times (")
+            && first.contains("each of 4 does 75 % of what 1 does alone ("),
+        "{first}"
+    );
+}

@@ -3,7 +3,7 @@
 //! that matters most.
 
 use super::curves::{self, Curve, Saturation};
-use super::{PassOrder, Sweep, payloads};
+use super::{PassOrder, Sweep, payloads, scaling};
 use crate::experiment::Axis;
 use crate::experiment::throughput::{Throughput, within};
 use crate::figures::percent;
@@ -37,7 +37,9 @@ pub fn sentences(sweep: &Sweep) -> Vec<String> {
     if known.is_empty() {
         return Vec::new();
     }
-    let mut sentences = the_best(sweep, &known);
+    let is_known = |place| known.binary_search_by_key(&place, |one| one.place).is_ok();
+    let mut sentences = scaling::sentences(sweep, is_known);
+    sentences.extend(the_best(sweep, &known));
     sentences.extend(saturation(sweep, &known));
     sentences.extend(most_important(sweep, &known));
     sentences.extend(payloads::sentences(sweep));
