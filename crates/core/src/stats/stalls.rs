@@ -4,6 +4,8 @@
 //! as long as the stall. The total wait of all of them distinguishes a stall from a single slow
 //! I/O, and even a stall that is much shorter than the interval shows.
 
+use std::ops::Range;
+
 use crate::measure::{Histogram, Interval};
 use crate::units::{Quantile, Span};
 
@@ -13,6 +15,9 @@ pub const STALL_MIN: Span = Span::from_ms(50);
 const MEDIANS: u64 = 10;
 /// ... or shorter than this many times the usual longest response time of an interval.
 const USUAL_LONGEST: u64 = 5;
+
+/// Within a time in which the device is slow, this many times its usual longest one.
+const SLOW_LONGEST: u64 = 3;
 
 /// Intervals with fewer I/Os than this on average may be empty by chance.
 const IOS_MIN: f64 = 5.0;
@@ -76,6 +81,13 @@ struct Usual {
     least: u64,
 }
 
+/// The median of some values.
+fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
 /// An interval, both directions together.
 #[derive(Clone, Copy)]
 struct Piece {
@@ -121,11 +133,8 @@ impl Usual {
     /// None if too few I/Os complete to tell.
     fn of(pieces: &[Piece], times: &Histogram, open: bool) -> Option<Self> {
         let median = times.quantile(Quantile(0.5))?;
-        let middle = |of: &dyn Fn(&Piece) -> f64| {
-            let mut values: Vec<f64> = pieces.iter().filter(|one| one.length > 0).map(of).collect();
-            values.sort_unstable_by(f64::total_cmp);
-            values.get(values.len() / 2).copied()
-        };
+        let middle =
+            |of: &dyn Fn(&Piece) -> f64| middle(pieces.iter().filter(|one| one.length > 0).map(of));
         if middle(&|one| one.ios as f64)? < IOS_MIN {
             return None;
         }
@@ -138,6 +147,20 @@ impl Usual {
             rate: middle(&|one| one.ios as f64 * 1e9 / one.length as f64)?,
             depth: middle(&|one| one.sum / one.length as f64)?.max(1.0),
             least,
+        })
+    }
+
+    /// The same of a time in which the device is slow, from its intervals that are not empty.
+    fn of_slow(&self, pieces: &[Piece]) -> Option<Self> {
+        let middle =
+            |of: &dyn Fn(&Piece) -> f64| middle(pieces.iter().filter(|one| one.ios > 0).map(of));
+        if middle(&|one| one.ios as f64)? < IOS_MIN {
+            return None;
+        }
+        Some(Self {
+            longest: middle(&|one| one.longest as f64)? as u64,
+            rate: middle(&|one| one.ios as f64 * 1e9 / one.length as f64)?,
+            ..*self
         })
     }
 
@@ -156,19 +179,28 @@ impl Usual {
 /// The stalls that stand out from the intervals around them.
 fn told_apart(pieces: &[Piece], usual: &Usual, mut found: Stalls) -> Stalls {
     let least = usual.least.max(USUAL_LONGEST.saturating_mul(usual.longest));
-    let stands_out = |one: &Piece| one.longest >= least || one.ios == 0;
-    let mut from = 0;
-    while from < pieces.len() {
-        let to = from + pieces[from..].iter().take_while(|one| stands_out(one)).count();
-        let at_the_end = to == pieces.len();
-        if let Some(stall) = one_of(&pieces[from..to], at_the_end, least, usual) {
-            found.to_the_end = pieces[from..to].iter().all(|one| one.ios == 0);
-            found.each.push(stall);
-            // It may have begun in the interval before.
-            found.touched[from.saturating_sub(1)..to].fill(true);
+    let mut add = |stall: Stall, run: Range<usize>| {
+        found.each.push(stall);
+        // It may have begun in the interval before.
+        found.touched[run.start.saturating_sub(1)..run.end].fill(true);
+    };
+    let mut to_the_end = false;
+    for run in runs(pieces, least) {
+        let at_the_end = run.end == pieces.len();
+        match one_of(&pieces[run.clone()], at_the_end, least, usual) {
+            Some(stall) => {
+                to_the_end = pieces[run.clone()].iter().all(|one| one.ios == 0);
+                add(stall, run);
+            }
+            None => {
+                for (stall, inner) in in_slow(&pieces[run.clone()], usual) {
+                    to_the_end = false;
+                    add(stall, run.start + inner.start..run.start + inner.end);
+                }
+            }
         }
-        from = to + 1;
     }
+    found.to_the_end = to_the_end;
     let mut lengths: Vec<Span> = found.each.iter().map(|stall| stall.length).collect();
     lengths.sort_unstable();
     found.length = lengths.get(lengths.len() / 2).copied().unwrap_or_default();
@@ -176,6 +208,32 @@ fn told_apart(pieces: &[Piece], usual: &Usual, mut found: Stalls) -> Stalls {
     let interval = pieces.iter().map(|one| one.length).max().unwrap_or(0);
     found.period = period(&found.each, interval);
     found
+}
+
+/// The runs of intervals that stand out: no I/O completed in them, or one took this long.
+fn runs(pieces: &[Piece], least: u64) -> Vec<Range<usize>> {
+    let stands_out = |one: &Piece| one.longest >= least || one.ios == 0;
+    let mut runs = Vec::new();
+    let mut from = 0;
+    while from < pieces.len() {
+        let to = from + pieces[from..].iter().take_while(|one| stands_out(one)).count();
+        runs.extend((from < to).then_some(from..to));
+        from = to + 1;
+    }
+    runs
+}
+
+/// The stalls within a time in which the device is slow, with their places in it: they stand out from
+/// the slow intervals. Slow I/Os that complete together leave intervals empty, too, so an empty one
+/// alone is no stall.
+fn in_slow(pieces: &[Piece], usual: &Usual) -> Vec<(Stall, Range<usize>)> {
+    let Some(slow) = usual.of_slow(pieces) else { return Vec::new() };
+    let least = usual.least.max(SLOW_LONGEST.saturating_mul(slow.longest));
+    let is_empty = |run: &Range<usize>| pieces[run.clone()].iter().any(|one| one.ios == 0);
+    let empty = runs(pieces, least).into_iter().filter(is_empty);
+    empty
+        .filter_map(|run| Some((one_of(&pieces[run.clone()], false, least, &slow)?, run)))
+        .collect()
 }
 
 /// The stall that consecutive intervals form which stand out, if they form one.
@@ -387,6 +445,30 @@ mod tests {
             for load in [4, 16] {
                 let stalls = found(5, TENTH, load, false, &held);
                 assert_eq!((stalls.count, stalls.period), (0, None), "{took} {load}");
+            }
+        }
+    }
+
+    /// A device that was held for 68 ms, and later for 200 ms within a second in which its I/Os took 60
+    /// ms. Only the shorter one was found: the slow I/Os around the longer one hid it.
+    #[test]
+    fn a_stall_within_a_slow_time_is_found_as_well() {
+        for load in [8, 16, 32] {
+            for (slow_before, slow_after) in [(0, 16), (16, 0), (8, 8)] {
+                let begin = 3000 + slow_before * 60;
+                let slow = |from: u64, count: u64| (0..count).map(move |k| (from + k * 60, 59));
+                let mut held = Vec::from([(1040, 68)]);
+                held.extend(slow(3000, slow_before));
+                held.push((begin, 200));
+                held.extend(slow(begin + 201, slow_after));
+                let stalls = found(8, TENTH, load, false, &held);
+                let lengths: Vec<u64> =
+                    stalls.each.iter().map(|one| one.length.0 / 1_000_000).collect();
+                assert!(
+                    matches!(lengths[..], [68..72, 200..204]),
+                    "{load} {slow_before} {slow_after}: {lengths:?}"
+                );
+                assert!(stalls.each[1].start.0.abs_diff(begin * 1_000_000) <= TENTH, "{stalls:?}");
             }
         }
     }
