@@ -133,18 +133,19 @@ impl Noise {
 /// The variance of the mean of ln(rate) over a second, where neighbors are correlated.
 fn variance(points: &[SeriesPiece]) -> f64 {
     let values: Vec<f64> = points.iter().map(logarithm).collect();
+    let seconds: f64 = points.iter().map(|point| point.length.as_secs_f64()).sum();
+    let ios: f64 = points.iter().map(|point| point.amount).sum();
+    if ios <= 0.0 {
+        return 0.0;
+    }
+    let each = seconds / points.len() as f64;
+    // Random arrivals vary by the root of their count, even if the intervals look alike, and even if
+    // there are too few of them to compare.
+    let of_counts = points.len() as f64 / ios;
     let Some([one, two]) =
         differences(&values, 1).zip(differences(&values, 2)).map(<[f64; 2]>::from)
     else {
-        return 0.0;
-    };
-    let seconds: f64 = points.iter().map(|point| point.length.as_secs_f64()).sum();
-    let each = seconds / points.len() as f64;
-    let ios: f64 = points.iter().map(|point| point.amount).sum();
-    // Random arrivals vary by the root of their count, even if the intervals look alike.
-    let of_counts = match ios > 0.0 {
-        true => points.len() as f64 / ios,
-        false => 0.0,
+        return of_counts * each;
     };
     let seen = match one > 0.0 {
         true => two / one - 1.0,
@@ -396,6 +397,28 @@ mod tests {
                     assert!(false_ones * 50 <= RUNS, "{what}: {false_ones} of {RUNS}");
                 }
             }
+        }
+    }
+
+    /// So few that fathom merges them into less than a handful of points.
+    #[test]
+    fn a_few_random_arrivals_have_no_levels() {
+        for (per_second, seconds) in [(8.0, 5), (10.0, 5), (12.0, 6), (20.0, 4), (30.0, 2)] {
+            let false_ones = (0..300).filter(|&seed| {
+                let mut chance = SplitMix64(seed * 104_729 + 11);
+                let mut at = 0.0;
+                let mut counts = vec![0.0; seconds * 10];
+                loop {
+                    at -= (1.0 - chance.uniform()).ln() / per_second;
+                    match counts.get_mut((at * 10.0) as usize) {
+                        Some(count) => *count += 10.0,
+                        None => break,
+                    }
+                }
+                found(counts, TENTH) > 0
+            });
+            let false_ones = false_ones.count();
+            assert!(false_ones <= 6, "{per_second}/s for {seconds} s: {false_ones} of 300");
         }
     }
 
