@@ -58,6 +58,24 @@ fn a_result_from_before_the_ceiling_was_measured_is_read_without_one() {
 }
 
 #[test]
+fn a_generator_that_had_to_share_its_cpus_is_not_said_to_have_done_more() {
+    let mut document = samples::quick();
+    let told = |document: &document::Document| {
+        let text = terminal::document(document, Level::Full, &Style::default());
+        text.matches("could have done").count()
+    };
+    let all = told(&document);
+    document.trials[0].findings.push(document::Finding {
+        code: "cpu-contention".to_owned(),
+        severity: document::Severity::Suspect,
+        evidence: "Other programs had the CPUs.".to_owned(),
+        advice: String::new(),
+    });
+    // Neither of this trial nor of all of them together.
+    assert_eq!(told(&document), all - 2);
+}
+
+#[test]
 fn distributions_survive_the_file() {
     let mut whole = Histogram::default();
     (0..10_000u64).for_each(|nth| whole.record(nth * nth * 37 + 5));

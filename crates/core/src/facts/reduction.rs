@@ -252,8 +252,8 @@ impl Reduction {
     pub fn sentences(&self) -> Vec<String> {
         if self.reduces() == Answer::No {
             return Vec::from([format!(
-                "It was not seen to compress, to deduplicate or to skip zeros: unique, compressible and \
-                 repeated data and zeros are written alike, to {:.0} % in favor of what could be saved.",
+                "It was not seen to compress, to deduplicate or to skip zeros: compressible data, \
+                 repeated data and zeros gain at most {:.0} % over unique data.",
                 self.at_most() * 100.0
             )]);
         }
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn every_answer_has_its_sentence() {
         let told = reduction(ALIKE, ALIKE, [ALIKE, ALIKE]).sentences();
-        assert!(told.len() == 1 && told[0].contains("to 10 % in favor"), "{told:?}");
+        assert!(told.len() == 1 && told[0].contains("gain at most 10 % over unique"), "{told:?}");
         let told = reduction(MORE, VAGUE, [MORE, MORE]).sentences();
         assert_eq!(told.len(), 3, "{told:?}");
         assert!(told[0].starts_with("It compresses: ") && told[0].contains("1.99 times as fast"));

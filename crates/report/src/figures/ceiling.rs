@@ -8,6 +8,10 @@ use super::workload::counted_workers;
 use super::{per_second, short_rate};
 use crate::document::{Counters, Document, NullTarget, Trial, Worker};
 
+/// The findings of a trial whose workers did not have the CPUs to themselves. They could not have
+/// reached a ceiling that was measured on idle CPUs.
+const CONTENDED: [&str; 3] = ["cpu-contention", "cpu-steal", "cpu-throttled"];
+
 /// CPU time of io_uring's own threads, where they used any.
 pub fn io_wq_cpu(counters: &Counters) -> Option<String> {
     let cpu = counters.io_wq?.cpu_ns.filter(|&ns| ns > 0)?;
@@ -39,6 +43,11 @@ pub struct Ceiling {
     pub times: Option<f64>,
     /// The target of the calibration.
     pub target: NullTarget,
+}
+
+/// Whether the workers of a trial did not have the CPUs to themselves.
+pub fn is_contended(trial: &Trial) -> bool {
+    trial.findings.iter().any(|finding| CONTENDED.contains(&finding.code.as_str()))
 }
 
 /// The load generator's ceiling with a trial's workers and queue depth; none if it is not known.

@@ -1,5 +1,7 @@
 //! The doubts of all trials, each of them once.
 
+use fathom_core::verdict::code_in_words;
+
 use crate::document::{Finding, Trial};
 
 /// A finding of one or several trials.
@@ -22,6 +24,14 @@ pub fn missing_checks<'t>(trials: impl IntoIterator<Item = &'t Trial>) -> Vec<&'
     codes.sort_unstable();
     codes.dedup();
     codes
+}
+
+/// "whether a cache answered": the question of a check; its code if this version does not know it.
+pub fn question(code: &str) -> String {
+    match code_in_words(code) {
+        words if words == code => code.to_owned(),
+        words => format!("whether {words}"),
+    }
 }
 
 /// ", 4 checks not made": the checks that a verdict of sound leaves open because this machine could
@@ -90,5 +100,17 @@ fn whose(one: &str, steps: &[usize], all: usize) -> String {
         }
         [rest @ .., last] => format!("{one}s {} and {last}", rest.join(", ")),
         [] => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_that_was_not_made_is_a_question_in_words() {
+        assert_eq!(question("cached-below"), "whether a cache answered");
+        assert_eq!(question("unwritten-reads"), "whether blocks were read that were never written");
+        assert_eq!(question("of-another-version"), "of-another-version");
     }
 }

@@ -15,9 +15,10 @@ use fathom_core::{Bytes, Span, errno, nvme, typed_word};
 
 use crate::document::Failure;
 pub use ceiling::{
-    Ceiling, ceiling, ceiling_in_words, io_wq_cpu, null_target, others_cpu, times_as_many,
+    Ceiling, ceiling, ceiling_in_words, io_wq_cpu, is_contended, null_target, others_cpu,
+    times_as_many,
 };
-pub use doubts::{Doubt, doubts, left_open, missing_checks, trial_word};
+pub use doubts::{Doubt, doubts, left_open, missing_checks, question, trial_word};
 pub use places::{clock, host, place_name, place_names, runs, source, stack, target_name};
 pub use trial_part::{
     Summary, TrialPart, carried, columns, completed, direction_name, directions, iops_deviation,

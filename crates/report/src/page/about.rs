@@ -187,8 +187,11 @@ fn missing(document: &Document, level: Level) -> Vec<Sentence> {
     if missing.is_empty() || Level::Full <= level {
         return Vec::new();
     }
-    let text =
-        format!("Not checked: {}; `fathom report RESULT --details` says why.", missing.join(", "));
+    let questions: Vec<String> = missing.into_iter().map(figures::question).collect();
+    let text = format!(
+        "Not checked: {}. `fathom report RESULT --details` says why.",
+        questions.join(", ")
+    );
     Vec::from([Sentence { tone: Tone::Quiet, text }])
 }
 
@@ -201,8 +204,12 @@ pub fn unchecked(document: &Document) -> Option<Block> {
             seen.push(pair);
         }
     }
-    let facts: Vec<Fact> = seen.into_iter().map(|(code, why)| Fact::new(code, why)).collect();
-    (!facts.is_empty()).then(|| Block::section("Not checked", Vec::from([Block::Facts(facts)])))
+    let line = |(code, why): (&str, &str)| match figures::question(code) {
+        question if question == code => format!("{code}: {why}."),
+        question => format!("{} ({code}): {why}.", figures::capitalized(&question)),
+    };
+    let lines: Vec<String> = seen.into_iter().map(line).collect();
+    (!lines.is_empty()).then(|| Block::section("Not checked", Vec::from([Block::List(lines)])))
 }
 
 /// The targets down their stacks, and the host.

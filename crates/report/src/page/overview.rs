@@ -158,8 +158,12 @@ fn way(trials: &[Trial]) -> Option<String> {
     trials.iter().all(alike).then(|| format!("{access} through {carried}"))
 }
 
-/// How far the load generator was from its ceiling, in the trial that came nearest to it.
+/// How far the load generator was from its ceiling, in the trial that came nearest to it. None
+/// if a trial did not have its CPUs to itself, because the sentence is about all of them.
 fn ceiling(document: &Document) -> Option<String> {
+    if document.trials.iter().any(figures::is_contended) {
+        return None;
+    }
     let known = document.trials.iter().zip(1..).filter_map(|(trial, number)| {
         let ceiling = figures::ceiling(document, trial)?;
         Some((number, ceiling.times?, ceiling.target))

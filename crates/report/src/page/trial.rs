@@ -376,7 +376,8 @@ fn accounts(document: &Document, trial: &Trial) -> Vec<Block> {
     let mut facts: Vec<Fact> = parts().map(in_flight).collect();
     facts.extend(parts().filter_map(offered));
     facts.push(ledger(trial));
-    facts.extend(figures::ceiling(document, trial).map(|ceiling| {
+    let ceiling = figures::ceiling(document, trial).filter(|_| !figures::is_contended(trial));
+    facts.extend(ceiling.map(|ceiling| {
         let words = figures::ceiling_in_words(&ceiling, trial);
         Fact::new("ceiling", format!("the load generator could have done {words}"))
     }));
