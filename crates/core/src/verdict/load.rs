@@ -21,6 +21,12 @@ const UNSTARTED_MAX: f64 = 0.01;
 const DEPTH_TOLERANCE: f64 = 0.05;
 /// A load that is complete for a shorter time has no meaningful depth.
 const WHOLE_MIN: Span = Span::from_ms(1);
+/// Whether so many of this many offered I/Os never started that it is no chance: the backlog grows,
+/// and the response times with it.
+pub fn backlog_grows(unstarted: u64, offered: f64) -> bool {
+    (UNSTARTED_MAX * offered).max(2.0 * offered.sqrt()) < unstarted as f64
+}
+
 /// An open loop whose target is slower than the offered load.
 pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
     let seconds = case.trial.record.window.as_secs_f64();
@@ -46,8 +52,7 @@ pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
         // them.
         let left = case.workers(index).map(|worker| left_over(&worker.ledger)).sum::<u64>() as f64;
         let fell_short = shortfall > SHORTFALL_MAX.max(chance) && shortfall * offered <= 2.0 * left;
-        let backlog = unstarted as f64 > (UNSTARTED_MAX * offered).max(2.0 * offered.sqrt());
-        if fell_short || backlog {
+        if fell_short || backlog_grows(unstarted, offered) {
             let (severity, advice) = match case.trial.place.role {
                 // This trial served to find the target's limit.
                 Role::Probe => (

@@ -34,6 +34,7 @@ use crate::trial::{Place, Trial};
 
 pub use codes::{code_in_words, is_code, known_code};
 pub use content::{reduced, repeating_pool, repeats};
+pub(crate) use load::backlog_grows;
 
 use case::Case;
 

@@ -110,7 +110,8 @@ fn a_map_of_diskplorer_masks_the_cells_that_its_script_masks() {
             .flatten()
             .all(|time| { time.half_width.is_none() })
     );
-    assert!(imported.sentences[0].contains("(40 MB/s) of writes and 4k reads/s"));
+    assert!(imported.sentences[0].starts_with("The target carries up to "));
+    assert!(imported.sentences[1].contains("(40 MB/s) of writes and 4k reads/s"));
 }
 
 #[test]

@@ -134,7 +134,8 @@ fn steps(surfaces: &[(Quantile, Heat)]) -> Vec<f64> {
     all.filter(|step| (low..=high * 1.5).contains(step)).collect()
 }
 
-/// What can be had within a limit: the ends of both loads, and the most of both together.
+/// What can be had within a limit: the ends of both loads, and the most of both together; "perhaps" if
+/// the cell is not precise.
 fn within(heat: &Heat, quantile: Quantile, ms: f64) -> Limit {
     let text = figures::time(ms * 1e6);
     let fits = |cell: &&HeatCell| {
@@ -144,9 +145,10 @@ fn within(heat: &Heat, quantile: Quantile, ms: f64) -> Limit {
     let cells = || heat.cells.iter().filter(fits);
     let load = |cell: &HeatCell| {
         let reads = format!("{} reads per second", heat.y[cell.y]);
+        let perhaps = if cell.cover == Cover::Triangle { "perhaps " } else { "" };
         match cell.x {
-            0 => format!("{reads} without writes"),
-            x => format!("{reads} beside {} MiB/s of writes", heat.x[x]),
+            0 => format!("{perhaps}{reads} without writes"),
+            x => format!("{perhaps}{reads} beside {} MiB/s of writes", heat.x[x]),
         }
     };
     let most_reads = cells().max_by_key(|cell| (cell.y, cell.x));

@@ -6,7 +6,7 @@ use super::answer::is_step;
 use super::{Entry, Head, Table, TableRow, Tone};
 use crate::chart::sustain::Watched;
 use crate::document::{
-    CellKind, Command, Document, Found, MapFound, Role, SustainFound, Trial, Verdict,
+    CellKind, Command, Document, Found, MapCell, MapFound, Role, SustainFound, Trial, Verdict,
 };
 use crate::figures::{self, Summary, plus_minus};
 use crate::results::{QUANTILES, Results, Spot, chosen};
@@ -91,22 +91,28 @@ fn of_map(found: &MapFound) -> Vec<Tile> {
     let carried =
         |kind| matches!(kind, CellKind::Measured | CellKind::Imprecise | CellKind::Filled);
     let cells = || found.cells.iter().filter(|cell| carried(cell.kind));
-    let most = |steps: &[f64], of: &dyn Fn(&crate::document::MapCell) -> u32| {
+    let most = |steps: &[f64], of: &dyn Fn(&MapCell) -> u32| {
         let values = cells().filter_map(|cell| steps.get(of(cell) as usize).copied());
         values.reduce(f64::max).map(|value| Estimate { value, half_width: None })
     };
     let reads = most(&found.read_rates, &|cell| cell.read);
     let writes = most(&found.write_bandwidths, &|cell| cell.write);
     let place = found.quantiles.iter().position(|quantile| *quantile == QUANTILES[1]).unwrap_or(0);
-    let times = || cells().filter_map(|cell| cell.response_time_ns.get(place).copied().flatten());
-    let least = times().reduce(|one, two| if two.value < one.value { two } else { one });
-    let longest = times().reduce(|one, two| if two.value > one.value { two } else { one });
+    // A cell that is not precise is carried, but its response time is not known.
+    let known = cells().filter(|cell| cell.kind != CellKind::Imprecise);
+    let mut times =
+        known.filter_map(|cell| Some((cell, cell.response_time_ns.get(place)?.as_ref()?)));
+    let least = times.clone().map(|(_, time)| *time);
+    let least = least.reduce(|one, two| if two.value < one.value { two } else { one });
+    let half = ((found.write_bandwidths.len() - 1) / 2, (found.read_rates.len() - 1) / 2);
+    let is_half = |cell: &MapCell| (cell.write as usize, cell.read as usize) == half;
+    let at_half = times.find(|(cell, _)| is_half(cell)).map(|(_, time)| *time);
     let quantile = found.quantiles.get(place).map(ToString::to_string).unwrap_or_default();
     let tiles = [
         tile("most reads carried, IOPS", reads, figures::significant),
         tile("most writes carried, MB/s", writes, mb),
         tile(format!("shortest {quantile}"), least, figures::time),
-        tile(format!("longest {quantile}"), longest, figures::time),
+        tile(format!("{quantile} at half of both loads"), at_half, figures::time),
     ];
     tiles.into_iter().flatten().collect()
 }

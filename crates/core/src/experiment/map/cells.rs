@@ -13,6 +13,7 @@ use crate::spec::{Active, Arrivals, BlockSizes, Pacing, Point, Stream, Workers};
 use crate::stats::{Estimate, bandwidth, iops, response_time};
 use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::{Bytes, Quantile, Rate, Span};
+use crate::verdict::backlog_grows;
 
 /// The axis of the write load.
 pub const WRITES: &str = "write-bandwidth";
@@ -583,7 +584,18 @@ fn reading(settings: &Settings, shortest: Option<f64>, record: &Record) -> Readi
     }
     let surfaces = &settings.search.surfaces;
     let response_times = surfaces.iter().map(|one| known(record, one.quantile)).collect();
-    Reading { admissible: true, precise: is_precise(surfaces, record), response_times }
+    let precise = is_precise(surfaces, record) && !has_backlog(settings, record);
+    Reading { admissible: true, precise, response_times }
+}
+
+/// Whether the backlog of a stream grows, by the rule of the verdict: then the response times grow with
+/// the time for which they are measured, however narrow their intervals are.
+fn has_backlog(settings: &Settings, record: &Record) -> bool {
+    let window = record.window.as_secs_f64() / (settings.ramp + record.window).as_secs_f64();
+    (0..streams(record)).any(|stream| {
+        let ledger = ledger(record, stream);
+        backlog_grows(ledger.unstarted, ledger.due as f64 * window)
+    })
 }
 
 /// Whether nearly all I/Os that were due are done, in each stream.
@@ -861,6 +873,13 @@ mod tests {
         };
         assert_eq!(cell(true), None);
         assert!(cell(false).unwrap().contains("does not carry"));
+        // A backlog of 2 % is carried, and grows.
+        let mut behind = measured((*planned).clone(), true);
+        let record = so_far(&map, &planned, 5, Span(0));
+        let ledger = &mut behind.record.workers[0].ledger;
+        ledger.unstarted = ledger.due / 50;
+        behind.record = Record { workers: behind.record.workers.clone(), ..record };
+        assert!(map.meant_to_overload(&behind).unwrap().contains("not precise"));
         let mut erratic = measured((*planned).clone(), true);
         erratic.record.stretches.clear();
         assert!(map.meant_to_overload(&erratic).unwrap().contains("not precise"));

@@ -57,8 +57,8 @@ fn round_up(ns: f64) -> f64 {
 /// behavior of the device when it is not busy, and when it is.
 const BOUNDS: [f64; 2] = [1.5, 5.0];
 
-/// The sentences of a map: how it was measured, how far reads stay fast beside writes, and the
-/// doubts. For a quantile's place, `scatter` gives the difference between two measurements of a
+/// The sentences of a map: the loads that the target carries, how it was measured, how far reads stay
+/// fast beside writes, and the doubts. For a quantile's place, `scatter` gives the difference between two measurements of a
 /// cell, as a standard deviation of their logarithms.
 pub fn sentences(
     found: &MapFound,
@@ -74,7 +74,7 @@ pub fn sentences(
     else {
         return sentences;
     };
-    sentences.push(format!(
+    let cells = format!(
         "The map goes up to {} of writes and {} reads/s; the target carries {carried} of its {} \
          cells. {measured} measurements were made, and {} filled in.",
         bandwidth_in_words(*writes),
@@ -85,7 +85,7 @@ pub fn sentences(
             1 => "1 cell was".to_owned(),
             many => format!("{many} cells were"),
         },
-    ));
+    );
     // The largest quantile up to p95: people set bounds on it, and every map has it.
     let place = found.quantiles.iter().rposition(|one| one.0 <= 0.95).unwrap_or(0);
     let shortest = found
@@ -95,15 +95,35 @@ pub fn sentences(
         .filter_map(|cell| cell.response_time_ns[place])
         .map(|one| one.value)
         .fold(f64::INFINITY, f64::min);
+    let mut bounds = Vec::new();
     if shortest.is_finite() {
-        let mut bounds = BOUNDS.map(|times| round_up(times * shortest)).to_vec();
+        bounds.extend(BOUNDS.map(|times| round_up(times * shortest)));
         bounds.dedup();
-        let scatter = scatter(place).unwrap_or(0.0);
-        sentences.extend(bounds.into_iter().map(|bound| reach(found, place, bound, scatter)));
     }
+    let scatter = scatter(place).unwrap_or(0.0);
+    let reach = |bound: f64| Reach { found, place, bound, scatter };
+    let busy = bounds.last().map(|bound| reach(*bound).in_brief());
+    sentences.extend(ends(found).map(|ends| format!("{ends}{}.", busy.unwrap_or_default())));
+    sentences.push(cells);
+    sentences.extend(bounds.into_iter().map(|bound| reach(bound).in_full()));
     sentences.extend(checks(&found.validation));
     sentences.extend(found.doubts.iter().map(|doubt| format!("Not to be relied on: {doubt}")));
     sentences
+}
+
+/// "The target carries up to 243k reads/s without writes, and up to 926 MiB/s (971 MB/s) of writes": the
+/// ends of both loads; none if it carries no cell.
+fn ends(found: &MapFound) -> Option<String> {
+    let is_carried =
+        |cell: &&MapCell| !matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond);
+    let carried = || found.cells.iter().filter(is_carried);
+    let reads = carried().filter(|cell| cell.write == 0).map(|cell| cell.read).max()?;
+    let writes = carried().map(|cell| cell.write).max()?;
+    Some(format!(
+        "The target carries up to {} reads/s without writes, and up to {} of writes",
+        rate(found.read_rates[reads as usize]),
+        bandwidth_in_words(found.write_bandwidths[writes as usize])
+    ))
 }
 
 /// How well the filled-in cells agree with measurements.
@@ -127,40 +147,64 @@ fn checks(validation: &[Validation]) -> Option<String> {
     ))
 }
 
-/// "Reads at p95 <= 1 ms are possible up to 120k/s without writes, up to 40k/s (perhaps 60k/s) beside
-/// 500 MB/s of writes, and not at all beside 1 GB/s."
-fn reach(found: &MapFound, place: usize, bound: f64, scatter: f64) -> String {
-    let last = found.write_bandwidths.len() - 1;
-    let mut columns = Vec::from([0, last / 2, last]);
-    columns.dedup();
-    let parts: Vec<String> = columns
-        .into_iter()
-        .map(|write| {
-            let beside = match write {
-                0 => "without writes".to_owned(),
-                _ => {
-                    let writes = bandwidth_in_words(found.write_bandwidths[write]);
-                    format!("beside {writes} of writes")
-                }
-            };
-            let up_to = |side| highest(found, (write, place), bound, (side, scatter));
-            let rate = |read: usize| rate(found.read_rates[read]);
-            match (up_to(Side::Unfavorable), up_to(Side::Favorable)) {
-                (Some(sure), Some(perhaps)) if sure < perhaps => format!(
-                    "up to {} reads/s (perhaps up to {} reads/s) {beside}",
-                    rate(sure),
-                    rate(perhaps)
-                ),
-                (Some(sure), _) => format!("up to {} reads/s {beside}", rate(sure)),
-                (None, Some(perhaps)) => {
-                    format!("perhaps up to {} reads/s {beside}", rate(perhaps))
-                }
-                (None, None) => format!("not at all {beside}"),
+/// How far reads keep within a bound at a quantile's place.
+struct Reach<'a> {
+    found: &'a MapFound,
+    place: usize,
+    bound: f64,
+    scatter: f64,
+}
+
+impl Reach<'_> {
+    /// "Reads at p95 <= 1 ms are possible up to 120k/s without writes, up to 40k/s (perhaps 60k/s)
+    /// beside 500 MB/s of writes, and not at all beside 1 GB/s."
+    fn in_full(&self) -> String {
+        let last = self.found.write_bandwidths.len() - 1;
+        let (name, parts) = (self.name(), self.parts(&[0, last / 2, last]));
+        format!("Reads at {name} are possible {parts}.")
+    }
+
+    /// "; reads at p95 <= 1 ms are possible up to 120k/s without writes, up to 40k/s beside 500 MB/s of
+    /// writes": alone and at half of the writes.
+    fn in_brief(&self) -> String {
+        let last = self.found.write_bandwidths.len() - 1;
+        format!("; reads at {} are possible {}", self.name(), self.parts(&[0, last / 2]))
+    }
+
+    fn name(&self) -> String {
+        format!("{} <= {}", self.found.quantiles[self.place], time(self.bound))
+    }
+
+    /// The end of each of these columns, given by their places.
+    fn parts(&self, columns: &[usize]) -> String {
+        let mut columns = columns.to_vec();
+        columns.dedup();
+        let parts: Vec<String> = columns.into_iter().map(|write| self.part(write)).collect();
+        parts.join(", ")
+    }
+
+    fn part(&self, write: usize) -> String {
+        let found = self.found;
+        let beside = match write {
+            0 => "without writes".to_owned(),
+            _ => {
+                let writes = bandwidth_in_words(found.write_bandwidths[write]);
+                format!("beside {writes} of writes")
             }
-        })
-        .collect();
-    let quantile = found.quantiles[place];
-    format!("Reads at {quantile} <= {} are possible {}.", time(bound), parts.join(", "))
+        };
+        let up_to = |side| highest(found, (write, self.place), self.bound, (side, self.scatter));
+        let rate = |read: usize| rate(found.read_rates[read]);
+        match (up_to(Side::Unfavorable), up_to(Side::Favorable)) {
+            (Some(sure), Some(perhaps)) if sure < perhaps => format!(
+                "up to {} reads/s (perhaps up to {} reads/s) {beside}",
+                rate(sure),
+                rate(perhaps)
+            ),
+            (Some(sure), _) => format!("up to {} reads/s {beside}", rate(sure)),
+            (None, Some(perhaps)) => format!("perhaps up to {} reads/s {beside}", rate(perhaps)),
+            (None, None) => format!("not at all {beside}"),
+        }
+    }
 }
 
 /// The end of an interval to use.
@@ -254,7 +298,7 @@ mod tests {
         // The spread between measurements of a cell leaves values near the bound open.
         let doubtful = sentences(&found, 12, &|_| Some(0.1));
         assert!(
-            doubtful[1].ends_with(
+            doubtful[2].ends_with(
                 " up to 10k reads/s (perhaps up to 20k reads/s) without writes, perhaps up to 10k \
                  reads/s beside 476.84 MiB/s (500 MB/s) of writes, not at all beside 953.67 MiB/s \
                  (1000 MB/s) of writes."
@@ -264,6 +308,9 @@ mod tests {
         assert_eq!(
             sentences(&found, 12, &|_| None),
             [
+                "The target carries up to 30k reads/s without writes, and up to 953.67 MiB/s (1000 MB/s) \
+                 of writes; reads at p95 <= 500 us are possible up to 30k reads/s without writes, up to \
+                 20k reads/s beside 476.84 MiB/s (500 MB/s) of writes.",
                 "The map goes up to 953.67 MiB/s (1000 MB/s) of writes and 30k reads/s; the target \
                  carries 8 of its 12 cells. 12 measurements were made, and no cell was filled in.",
                 "Reads at p95 <= 200 us are possible up to 20k reads/s without writes, up to 10k \
