@@ -63,7 +63,8 @@ fn results(document: &Document) -> Vec<SummaryResult> {
     if document.is_experiment() {
         let mut results = Results::of(document, &[Role::Result]);
         if results.spots.is_empty() {
-            results = Results::of(document, &[Role::Probe, Role::Official]);
+            // The official run of a search is the answer, and its figures are those of the whole.
+            results = Results::of(document, &[Role::Probe]);
         }
         return results.spots.iter().map(|spot| of_spot(&results, spot)).collect();
     }

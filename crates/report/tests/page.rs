@@ -54,7 +54,7 @@ fn the_figures_that_matter_stand_large_below_the_answer() {
     assert_eq!(names("quick"), quick);
     assert_eq!(names("peak").len(), 4);
     assert_eq!(names("peak")[..2], ["IOPS", "MB/s"]);
-    assert!(names("peak")[3].contains("queue-depth"), "{:?}", names("peak"));
+    assert!(names("peak")[3].contains("queue depth"), "{:?}", names("peak"));
     assert_eq!(names("map").len(), 4);
     assert_eq!(names("sustain").len(), 3);
     assert!(names("sweep").iter().any(|name| name.starts_with("highest IOPS: queue-depth")));

@@ -16,7 +16,7 @@ pub use found::{
     Axis, CellKind, Found, MapCell, MapFound, PeakFound, Probe, Round, Scale, SustainFound,
     SweepFound, Validation,
 };
-pub use peak::{PROBES_MAX, Peak, Search, Vary, lowest};
+pub use peak::{PROBES_MAX, Peak, Search, Vary, as_well, lowest};
 pub use precondition::Precondition;
 pub use reduction::ReductionProbe;
 pub use sequence::PointSequence;

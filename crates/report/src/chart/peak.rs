@@ -42,6 +42,15 @@ pub fn bound(found: &PeakFound) -> Option<f64> {
     bound.parse::<Span>().ok().map(|span| span.0 as f64)
 }
 
+/// What varies, in words.
+pub fn setting(found: &PeakFound) -> &str {
+    match found.axis.as_str() {
+        "queue-depth" => "queue depth",
+        "rate" => "offered load",
+        other => other,
+    }
+}
+
 /// The text of a value on the axis.
 pub fn value(number: f64) -> String {
     match number.fract() == 0.0 && number.abs() < 1e15 {
@@ -65,7 +74,7 @@ pub fn answer(found: &PeakFound, probe: &Probe) -> String {
 }
 
 fn about(found: &PeakFound, probe: &Probe) -> String {
-    let mut lines = Vec::from([format!("{} {}", found.axis, value(probe.value))]);
+    let mut lines = Vec::from([format!("{} {}", setting(found), value(probe.value))]);
     let half = |estimate: &Estimate| figures::plus_minus(Some(estimate));
     let throughput = figures::significant(read(found, probe.throughput.value));
     lines.push(format!("{throughput} {} {}", unit(found), half(&probe.throughput)));
@@ -156,7 +165,7 @@ fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
              {BARS}",
             unit(found),
             loops(document),
-            found.axis
+            setting(found)
         ),
         panels: Vec::from([Panel {
             title: String::new(),
@@ -252,13 +261,13 @@ fn throughput(document: &Document, found: &PeakFound) -> Chart {
     }
     Chart {
         name: "throughput".to_owned(),
-        title: format!("{} by {}", unit(found), found.axis),
+        title: format!("{} by {}", unit(found), setting(found)),
         caption: format!("{}, {}. {BARS}{meaning}", unit(found), loops(document)),
         panels: Vec::from([Panel {
             title: String::new(),
             plot: Plot::Lines(Lines {
                 x: Axis {
-                    title: found.axis.clone(),
+                    title: setting(found).to_owned(),
                     scale: if positive { Scale::Log } else { Scale::Linear },
                     ticks: ticks(found),
                     range: None,

@@ -258,7 +258,8 @@ fn half(estimate: &Estimate) -> String {
 }
 
 fn peak(found: &PeakFound) -> Vec<Block> {
-    let heads = [&found.axis, chart::peak::unit(found), chart::peak::quantile(found), "probes"];
+    let setting = chart::peak::setting(found);
+    let heads = [setting, chart::peak::unit(found), chart::peak::quantile(found), "probes"];
     let heads = heads.map(Head::figures).into_iter().chain([Head::words("answer")]);
     let mut table = Table::new("", heads);
     for probe in &found.probes {
@@ -280,8 +281,12 @@ fn peak(found: &PeakFound) -> Vec<Block> {
         );
     }
     let objective = found.objective.as_ref();
-    let objective = objective.map(|objective| Block::quiet(format!("Objective: {objective}.")));
-    [Block::Table(table)].into_iter().chain(objective).collect()
+    let objective = objective.map(|objective| format!("Objective: {objective}. "));
+    let text = format!(
+        "{}Figures are those of the probes, all of one setting together.",
+        objective.unwrap_or_default()
+    );
+    Vec::from([Block::Table(table), Block::quiet(text)])
 }
 
 /// The rounds of a test. If there is no room for all, the first and the last ones.

@@ -4,9 +4,10 @@ use fathom_core::stats::Estimate;
 
 use super::answer::is_step;
 use super::{Entry, Head, Table, TableRow, Tone};
-use crate::chart::sustain::Watched;
+use crate::chart::{self, sustain::Watched};
 use crate::document::{
-    CellKind, Command, Document, Found, MapCell, MapFound, Role, SustainFound, Trial, Verdict,
+    CellKind, Command, Document, Found, MapCell, MapFound, PeakFound, Role, SustainFound, Trial,
+    Verdict,
 };
 use crate::figures::{self, Summary, plus_minus};
 use crate::results::{QUANTILES, Results, Spot, chosen};
@@ -18,7 +19,7 @@ type Tile = (String, Entry);
 pub fn key_figures(document: &Document) -> Option<Table> {
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
     let tiles = match (found, document.trials.as_slice()) {
-        (Some(Found::Peak(_)), _) => of_peak(&chosen(document)?),
+        (Some(Found::Peak(found)), _) => of_peak(found, &chosen(document)?),
         (Some(Found::Sustain(found)), _) => of_rounds(found),
         (Some(Found::Map(found)), _) => of_map(found),
         (Some(Found::Sweep(_)), _) => of_sweep(&Results::of(document, &[Role::Result])),
@@ -61,8 +62,9 @@ fn of_summary(summary: &Summary) -> Vec<Tile> {
 }
 
 /// The figures of the chosen point, and its setting.
-fn of_peak(spot: &Spot<'_>) -> Vec<Tile> {
-    let setting = spot.coordinates.iter().map(|at| (at.axis.clone(), Entry::figure(&*at.label)));
+fn of_peak(found: &PeakFound, spot: &Spot<'_>) -> Vec<Tile> {
+    let name = chart::peak::setting(found).to_owned();
+    let setting = found.choice.map(|choice| (name, Entry::figure(chart::peak::value(choice))));
     let mut tiles = of_summary(&spot.summary);
     if let [_, _, p50, _] = tiles.as_slice() {
         // Four are enough, and the tail is worth more than the middle.

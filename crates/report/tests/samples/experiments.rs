@@ -270,8 +270,9 @@ pub fn peak() -> Document {
         equals: Vec::from([8.0, 12.0, 16.0, 64.0]),
         best,
     });
-    let sentences = ["Queue depth 8 saturates this target (99 % of the best); 12, 16 and 64 \
-                      cannot be distinguished from it, and only make the response time longer."];
+    let sentences =
+        ["Queue depth 8 saturates this target: 4,826 IOPS, p50 1.67 ms (in the probes 100 % \
+                      of the best)."];
     Document {
         header,
         trials,

@@ -25,6 +25,7 @@ use crate::units::{Quantile, Rate, Span};
 use highest::Highest;
 use knee::Knee;
 pub use knee::PROBES_MAX;
+pub use words::as_well;
 
 /// Half of a 95 % interval in standard errors.
 const Z_95: f64 = 1.96;

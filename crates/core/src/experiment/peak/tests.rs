@@ -4,10 +4,11 @@ use proptest::prelude::*;
 
 use super::highest::Highest;
 use super::knee::{Knee, KneeAnswer, PROBES_MAX, REPEATS_MAX};
-use super::{Peak, Search, Vary};
+use super::{Peak, Search, Vary, as_well};
 use crate::SplitMix64;
-use crate::experiment::{Conclusion, Experiment, Found, PeakFound, Planned, Step};
+use crate::experiment::{Conclusion, Experiment, Found, PeakFound, Planned, Probe, Step};
 use crate::spec::{Objective, Pacing, Point, Workers};
+use crate::stats::Estimate;
 use crate::trial::{Role, Trial};
 use crate::units::{Bytes, Quantile, Rate, Span};
 use crate::verdict::testing::Invented;
@@ -330,7 +331,8 @@ fn a_queue_saturates_at_its_servers() {
     assert_eq!(
         conclusion.sentences,
         [
-            "Queue depth 8 saturates this target (100 % of the best, 800 IOPS; more does not help).",
+            "Queue depth 8 saturates this target: 800 IOPS, p50 10.0 ms (in the probes 100 % of the \
+             best; more does not help).",
             "The official run of 5 min at queue depth 8: 800 IOPS ± 0 %. Its response time: p50 10.0 ms, \
              p99 10.0 ms.",
         ]
@@ -346,12 +348,50 @@ fn what_the_official_run_does_not_keep_up_is_said() {
         FIVE_MINUTES => (100, 10_000_000),
         _ => (800, 10_000_000),
     });
+    let first =
+        "Queue depth 1 saturates this target: 100 IOPS, 88 % less than in its probes, p50 10.0 ms ";
+    assert!(conclusion.sentences[0].starts_with(first), "{conclusion:?}");
     assert_eq!(
         conclusion.sentences[1],
         "The official run of 5 min at queue depth 1: 100 IOPS ± 0 %, 88 % less than its probes: for \
          that long the target does not keep it up, or something else used it meanwhile. Its response \
          time: p50 10.0 ms, p99 10.0 ms."
     );
+}
+
+/// 98 % of the best at a fifth of the response time: whoever waits for I/Os has to be told.
+#[test]
+fn what_could_be_the_answer_as_well_is_said_with_its_response_time() {
+    let of = |p50_us: [f64; 4], equals: &[f64]| {
+        let estimate = |value: f64| Estimate { value, half_width: Some(value / 100.0) };
+        let settings = [128.0, 256.0, 512.0, 1024.0].into_iter().zip(p50_us);
+        let probe = |(value, us): (f64, f64)| Probe {
+            value,
+            trials: 2,
+            throughput: estimate(7e5),
+            response_time_ns: Some(estimate(us * 1e3)),
+            meets: None,
+        };
+        as_well(&PeakFound {
+            axis: "queue-depth".to_owned(),
+            measure: "iops".to_owned(),
+            enough: Some(0.95),
+            objective: None,
+            probes: settings.map(probe).collect(),
+            choice: Some(256.0),
+            equals: equals.to_vec(),
+            best: None,
+        })
+    };
+    let times = [160.0, 270.0, 600.0, 1300.0];
+    let above = "95 % of the best may need 512 or 1,024, at 2.2 to 4.8 times the p50";
+    assert_eq!(of(times, &[256.0, 512.0, 1024.0]), [above]);
+    let below = "128 may be enough, at 0.59 times the p50";
+    assert_eq!(of(times, &[128.0, 256.0]), [below]);
+    assert_eq!(of(times, &[256.0]), [""; 0]);
+    // Chance can explain the difference.
+    let alike = [160.0, 270.0, 274.0, 1300.0];
+    assert_eq!(of(alike, &[256.0, 512.0]), ["95 % of the best may need 512"]);
 }
 
 #[test]
@@ -393,7 +433,8 @@ fn a_probe_that_was_held_up_is_probed_again_and_named() {
     let (depths, sentences) = held_up(1);
     assert_eq!(depths.iter().filter(|depth| **depth == 64).count(), 3, "{depths:?}");
     let expected = [
-        "Queue depth 8 saturates this target (100 % of the best, 800 IOPS; more does not help).",
+        "Queue depth 8 saturates this target: 800 IOPS, p50 10.0 ms (100 % of the best; more does not \
+         help).",
         "At queue depth 64 1 of 3 probes gave 13 % of what the others gave, and is left out: something \
          else used the target then, or held it up.",
     ];
@@ -419,8 +460,8 @@ fn what_is_better_than_the_answer_costs_nothing() {
         (curve.at(depth.into()).round() as u64, 1_000_000)
     });
     assert_eq!(found.choice, Some(2.0));
-    let expected = "Queue depth 2 saturates this target (92 % of the best, 870 IOPS; more than 8 does \
-                    not help).";
+    let expected = "Queue depth 2 saturates this target: 870 IOPS, p50 1.00 ms (92 % of the best; \
+                    more than 8 does not help).";
     assert_eq!(conclusion.sentences[0], expected);
 }
 
@@ -441,7 +482,7 @@ fn the_published_sentence_is_said_of_the_published_curve() {
     assert_eq!(found.choice, Some(2.0));
     let sentence = &conclusion.sentences[0];
     assert!(
-        sentence.starts_with("2 writers saturate this target (96 % of the best, "),
+        sentence.starts_with("2 writers saturate this target: ") && sentence.contains("(96 % of"),
         "{sentence}"
     );
     // The loss at 64 is 5.9 %. Two probes of each setting may differ by that much.
@@ -457,8 +498,8 @@ fn a_target_that_is_never_saturated_says_so() {
     assert_eq!(found.choice, Some(16.0));
     assert_eq!(
         conclusion.sentences[0],
-        "Nothing up to queue depth 16 saturates this target: it gives 1,600 IOPS, and more may gain. \
-         Go on with --up-to 64."
+        "Nothing up to queue depth 16 saturates this target: it gives 1,600 IOPS, p50 10.0 ms, and \
+         more may gain. Go on with --up-to 64."
     );
 }
 

@@ -3,7 +3,7 @@
 use super::highest::Highest;
 use super::knee::Knee;
 use super::{Peak, Search, Shown, State, Vary};
-use crate::experiment::Probe;
+use crate::experiment::{PeakFound, Probe};
 use crate::figures::{number, percent, time};
 use crate::spec::{Objective, Point};
 use crate::stats::Estimate;
@@ -35,7 +35,7 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
     let found = peak.found();
     let (Some(choice), Some(best)) = (found.choice, found.best) else { return Vec::new() };
     let probe = peak.probe(choice);
-    let shown = peak.throughput.in_words(probe.throughput.value);
+    let shown = measured(peak, choice, knee);
     if best.value <= 0.0 {
         return Vec::from(["No setting moved any data.".to_owned()]);
     }
@@ -46,7 +46,8 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
     let first = match answer.rises_at_the_end {
         true => rising(peak, up_to, &shown, &others),
         false => {
-            let mut clause = format!("{} of the best, {shown}", percent(share));
+            let probes = if peak.official_shown.is_some() { "in the probes " } else { "" };
+            let mut clause = format!("{probes}{} of the best", percent(share));
             // Settings above the answer that could be it as well may help.
             let end = others.iter().copied().fold(choice, f64::max);
             if found.probes.iter().any(|other| end < other.value) {
@@ -60,13 +61,28 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
             let subject = subject(peak, vary, choice);
             let verb =
                 if vary == Vary::Workers && choice != 1.0 { "saturate" } else { "saturates" };
-            format!("{subject} {verb} {} ({clause}).", targets(&peak.base))
+            format!("{subject} {verb} {}: {shown} ({clause}).", targets(&peak.base))
         }
     };
     let mut sentences = Vec::from([first]);
-    sentences.extend(doubt(&others, Some(knee.scatter().noise())));
+    sentences.extend(doubts(&found, knee.scatter().noise()));
     sentences.extend(contradictions(peak, knee));
     sentences
+}
+
+/// "715,668 IOPS, p50 271 us": the figures of the answer, from its official run if there was one.
+fn measured(peak: &Peak, choice: f64, knee: &Knee) -> String {
+    let probe = peak.probe(choice);
+    let (throughput, median, less) = match peak.official_shown {
+        Some(Shown { throughput, .. }) => {
+            let less = less_than_probes(&throughput, &probe, knee);
+            let less = less.map(|share| format!(", {} less than in its probes", percent(share)));
+            (throughput, peak.official_times[0], less.unwrap_or_default())
+        }
+        None => (probe.throughput, probe.response_time_ns, String::new()),
+    };
+    let median = median.map_or(String::new(), |median| format!(", p50 {}", time(median.value)));
+    format!("{}{less}{median}", peak.throughput.in_words(throughput.value))
 }
 
 fn rising(peak: &Peak, up_to: u32, shown: &str, others: &[f64]) -> String {
@@ -128,22 +144,70 @@ fn cost(knee: &Knee) -> Option<String> {
 
 /// The settings that could be the answer as well, and why: `noise` is the scatter between probes of
 /// one setting.
-fn doubt(others: &[f64], noise: Option<f64>) -> Option<String> {
-    let values: Vec<String> = others.iter().map(|value| number(*value)).collect();
-    let all = match values.as_slice() {
-        [] => return None,
-        [one] => one.clone(),
-        [all @ .., last] => format!("{} or {last}", all.join(", ")),
-    };
-    let why = match noise.filter(|_| MANY <= others.len()) {
-        None => String::new(),
-        Some(noise) => format!(
+fn doubts(found: &PeakFound, noise: f64) -> Vec<String> {
+    let why = match found.equals.len() {
+        ..=MANY => String::new(),
+        _ => format!(
             ", because those of one setting differ by {} from one to the next. Probe for longer, with \
              --duration",
             percent(noise)
         ),
     };
-    Some(format!("It could be {all} as well: the probes cannot tell them apart{why}."))
+    let sentence = |clause: String| format!("{clause}: the probes cannot tell{why}.");
+    as_well(found).into_iter().map(sentence).collect()
+}
+
+/// The settings that could be the answer as well, those below it and those above it in a clause each:
+/// "95 % of the best may need 512 or 1,024, at 2.2 to 4.8 times the p50". So a reader to whom the
+/// response time matters sees what they cost. None for a search for a load.
+pub fn as_well(found: &PeakFound) -> Vec<String> {
+    let (Some(choice), Some(enough)) = (found.choice, found.enough) else { return Vec::new() };
+    let side = |is_in: &dyn Fn(f64) -> bool, claim: &dyn Fn(String) -> String| {
+        let others: Vec<f64> = found.equals.iter().copied().filter(|one| is_in(*one)).collect();
+        let names: Vec<String> = others.iter().map(|value| number(*value)).collect();
+        let names = match names.as_slice() {
+            [] => return None,
+            [all @ .., last] if !all.is_empty() => format!("{} or {last}", all.join(", ")),
+            one => one.concat(),
+        };
+        let times = times_as_long(found, choice, &others);
+        Some(format!("{}{}", claim(names), times.unwrap_or_default()))
+    };
+    let sides = [
+        side(&|value| value < choice, &|names| format!("{names} may be enough")),
+        side(&|value| choice < value, &|names| {
+            format!("{} of the best may need {names}", percent(enough))
+        }),
+    ];
+    sides.into_iter().flatten().collect()
+}
+
+/// ", at 2.2 to 4.8 times the p50": the response times of some settings as multiples of that of the
+/// answer. None if one of them is not known, or if chance can explain that it differs.
+fn times_as_long(found: &PeakFound, choice: f64, others: &[f64]) -> Option<String> {
+    let time = |value: f64| found.probes.iter().find(|one| one.value == value)?.response_time_ns;
+    let own = time(choice)?;
+    let half = |one: Estimate| one.half_width.unwrap_or(f64::INFINITY);
+    let ratio = |value: &f64| {
+        let other = time(*value)?;
+        let apart = half(own) + half(other) < (own.value - other.value).abs();
+        apart.then_some(other.value / own.value)
+    };
+    let ratios: Vec<f64> = others.iter().map(ratio).collect::<Option<_>>()?;
+    let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = ratios.iter().copied().fold(0.0, f64::max);
+    let [low, high] = [low, high].map(two_digits);
+    let range = if low == high { low } else { format!("{low} to {high}") };
+    Some(format!(", at {range} times the p50"))
+}
+
+/// "0.45", "2.2", "13".
+fn two_digits(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio < 0.95 => format!("{ratio:.2}"),
+        ratio if ratio < 9.95 => format!("{ratio:.1}"),
+        _ => number(ratio.round()),
+    }
 }
 
 /// "2 writers", "Queue depth 8".
@@ -181,7 +245,8 @@ fn load(peak: &Peak, objective: &Objective) -> Vec<String> {
         let probe = peak.probe(value);
         let reached = probe.throughput.value;
         let name = number(value);
-        (name, time_of(objective, &probe), peak.throughput.in_words(reached))
+        let time = quantile_of(objective, probe.response_time_ns);
+        (name, time, peak.throughput.in_words(reached))
     };
     let miss = bracket.misses.map(|value| {
         let (name, time, reached) = shown(value);
@@ -200,8 +265,15 @@ fn load(peak: &Peak, objective: &Objective) -> Vec<String> {
         )]);
     };
     let (name, time, _) = shown(meets);
-    let time = time.map(|time| format!(" ({time})")).unwrap_or_default();
-    let first = format!("The highest load at which {objective} is {name} IOPS{time}");
+    let official = peak.official_shown.and_then(|one| quantile_of(objective, one.response_time));
+    let time = official.or(time).map(|time| format!(" ({time})")).unwrap_or_default();
+    let first = match has_missed(peak, objective) {
+        false => format!("The highest load at which {objective} is {name} IOPS{time}"),
+        true => format!(
+            "In the probes {name} IOPS is the highest load at which {objective}, but the official run \
+             misses it{time}"
+        ),
+    };
     let mut sentences = Vec::from([match miss {
         Some((name, why)) => format!("{first}; {name} misses it ({why})."),
         None => format!("{first}, the highest that was allowed: go on with --up-to."),
@@ -229,10 +301,15 @@ fn between(highest: &Highest) -> Option<String> {
     ))
 }
 
+/// Whether the official run certainly misses the objective.
+fn has_missed(peak: &Peak, objective: &Objective) -> bool {
+    let official = peak.official_shown.filter(|one| one.meets == Some(false));
+    official.is_some_and(|one| !is_close(one.response_time, objective.bound))
+}
+
 /// "p99 1.8 ms"; none if there are too few samples.
-fn time_of(objective: &Objective, probe: &Probe) -> Option<String> {
-    let shown = probe.response_time_ns?;
-    Some(format!("{} {}", objective.quantile, time(shown.value)))
+fn quantile_of(objective: &Objective, shown: Option<Estimate>) -> Option<String> {
+    Some(format!("{} {}", objective.quantile, time(shown?.value)))
 }
 
 /// By how much the official run fell short of its probes, if that is beyond chance.
@@ -288,9 +365,8 @@ fn official(peak: &Peak) -> Option<String> {
         let times = official_times(peak);
         return Some(format!("{first}{}{why}.{times}", less.unwrap_or_default()));
     };
-    let time = response_time
-        .map(|shown| format!(", {} {}", objective.quantile, time(shown.value)))
-        .unwrap_or_default();
+    let time = quantile_of(&objective, response_time);
+    let time = time.map(|time| format!(", {time}")).unwrap_or_default();
     let verdict = match meets {
         Some(_) if is_close(response_time, objective.bound) => {
             "; that is too close to the objective to say whether it meets it"
