@@ -177,6 +177,10 @@ pub struct SustainFound {
     pub rounds: Vec<Round>,
     /// The first of the rounds that make the steady state; none if there was none.
     pub steady_from: Option<u32>,
+    /// The first round from which on all are on the level of the steady state; none if there was no
+    /// steady state, or if a round in between is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level_from: Option<u32>,
     /// The figures of the last rounds that decide whether they are steady.
     pub steadiness: Option<SteadyState>,
 }

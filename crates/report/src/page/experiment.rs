@@ -300,8 +300,9 @@ fn rounds(found: &SustainFound, level: Level) -> Vec<Block> {
     let caption = if level < Level::Complete { "" } else { title.as_str() };
     let heads = [Head::figures("round"), Head::figures(watched.head()), Head::words("")];
     let mut table = Table::new(caption, heads);
+    let level_from = chart::sustain::level_from(found);
     let row = |round: &Round| {
-        let steady = found.steady_from.is_some_and(|from| from <= round.number);
+        let steady = level_from.is_some_and(|from| from <= round.number);
         let word = if steady { "steady" } else { "" }.to_owned();
         let value = watched.text(round.value.value);
         [
@@ -321,26 +322,29 @@ fn rounds(found: &SustainFound, level: Level) -> Vec<Block> {
     }
     let mut blocks = Vec::new();
     if level < Level::Complete {
-        let mark = found.steady_from.map(|from| {
+        let mark = level_from.map(|from| {
             let before = found.rounds.iter().take_while(|round| round.number < from).count();
-            (before, format!("steady from round {from} on"))
+            match before {
+                0 => (0, "steady throughout".to_owned()),
+                _ => (before, format!("steady from round {from} on")),
+            }
         });
         let values = found.rounds.iter().map(|round| round.value.value).collect();
         blocks.push(Block::Spark(Spark { title, values, mark }));
     }
     blocks.push(Block::Table(table));
-    blocks.extend(found.steadiness.as_ref().map(|steadiness| {
-        Block::text(format!("{} Steady means at most 20 % and 10 %.", judged(found, steadiness)))
-    }));
+    blocks
+        .extend(found.steadiness.as_ref().map(|steadiness| Block::text(judged(found, steadiness))));
     blocks
 }
 
-/// The figures that decide the steadiness, in a sentence.
+/// The figures that decide the steadiness, with their limits.
 fn judged(found: &SustainFound, steadiness: &SteadyState) -> String {
     let share = |value: f64| figures::percent(value / steadiness.mean);
     format!(
-        "Of the last rounds the mean is {}, they differ by {} of it, and their best-fit line rises \
-         or falls by {} of it.",
+        "The mean of the last rounds is {}. The highest and the lowest are {} of it apart (at most \
+         20 % if they are steady), and the best-fit line through them rises or falls by {} of it (at \
+         most 10 %).",
         Watched::of(found).text(steadiness.mean),
         share(steadiness.range),
         share(steadiness.excursion)

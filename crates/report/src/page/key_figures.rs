@@ -4,7 +4,8 @@ use fathom_core::stats::Estimate;
 
 use super::answer::is_step;
 use super::{Entry, Head, Table, TableRow, Tone};
-use crate::chart::{self, sustain::Watched};
+use crate::chart;
+use crate::chart::sustain::{self, Watched};
 use crate::document::{
     CellKind, Command, Document, Found, MapCell, MapFound, PeakFound, Role, SustainFound, Trial,
     Verdict,
@@ -81,10 +82,12 @@ fn of_rounds(found: &SustainFound) -> Vec<Tile> {
     let level = (found.watched.clone(), Entry::figure(watched.text(steady.mean)));
     let range = figures::percent(steady.range / steady.mean);
     let range = ("lowest to highest of the last rounds".to_owned(), Entry::figure(range));
-    let from = match found.steady_from {
-        Some(round) => ("steady from round".to_owned(), Entry::figure(round.to_string())),
-        None => ("rounds, not steady".to_owned(), Entry::figure(found.rounds.len().to_string())),
+    let (name, from) = match sustain::level_from(found) {
+        Some(1) => ("steady", "throughout".to_owned()),
+        Some(round) => ("steady from round", round.to_string()),
+        None => ("rounds, not steady", found.rounds.len().to_string()),
     };
+    let from = (name.to_owned(), Entry::figure(from));
     Vec::from([level, range, from])
 }
 

@@ -510,6 +510,7 @@ fn sustained(paces: &[f64], sentence: &str) -> Document {
         test: "write-saturation".to_owned(),
         watched: "IOPS of random writes 4 KiB".to_owned(),
         steady_from: steady.then(|| rounds.len() as u32 - 4),
+        level_from: None,
         rounds,
         steadiness: Some(SteadyState {
             mean: state.mean,
@@ -572,6 +573,7 @@ fn steady_rounds(test: &str) -> (Vec<document::Trial>, SustainFound) {
         watched: "IOPS of random write 4 KiB".to_owned(),
         rounds,
         steady_from: Some(1),
+        level_from: None,
         steadiness: Some(SteadyState {
             mean: state.mean,
             range: state.range,
@@ -649,6 +651,7 @@ pub fn phases() -> Document {
         watched: String::new(),
         rounds: Vec::new(),
         steady_from: None,
+        level_from: None,
         steadiness: None,
     };
     tested("cross-stimulus-recovery", axes, trials, found)
@@ -690,6 +693,7 @@ pub fn matrix() -> Document {
         watched: "mean response time of random write 4 KiB".to_owned(),
         rounds,
         steady_from: Some(2),
+        level_from: None,
         steadiness: Some(SteadyState {
             mean: state.mean,
             range: state.range,

@@ -289,6 +289,7 @@ impl Sustain {
             watched: self.watched_in_words(),
             rounds: self.rounds.clone(),
             steady_from: is_steady.then(|| (self.rounds.len() - ROUNDS) as u32 + 1),
+            level_from: standing.unbroken_from(&self.values()).map(|from| from as u32 + 1),
             steadiness: standing.state,
         }
     }

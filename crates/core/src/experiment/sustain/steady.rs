@@ -91,10 +91,24 @@ pub fn standing(rounds: &[f64], rule: &Rule) -> Standing {
     Standing { state: Some(state), level_from, lacks }
 }
 
+impl Standing {
+    /// The first round of the level, from 0, if it is steady and no round of it is off.
+    pub fn unbroken_from(&self, rounds: &[f64]) -> Option<usize> {
+        let state = self.state.filter(|_| self.lacks.is_none())?;
+        let is_unbroken = rounds[self.level_from..].iter().all(|one| is_on(*one, &state));
+        is_unbroken.then_some(self.level_from)
+    }
+}
+
+/// Whether a round is on the level of the last five.
+fn is_on(value: f64, state: &SteadyState) -> bool {
+    (value - state.mean).abs() <= RANGE_MAX * state.mean
+}
+
 /// The first of the rounds on the level of the last five. A single round that is off does not end
 /// the level.
 fn level_from(rounds: &[f64], state: &SteadyState) -> usize {
-    let is_on = |value: f64| (value - state.mean).abs() <= RANGE_MAX * state.mean;
+    let is_on = |value: f64| is_on(value, state);
     let mut from = rounds.len() - ROUNDS;
     while from > 0 {
         if is_on(rounds[from - 1]) {

@@ -184,12 +184,13 @@ fn a_workload_on_a_burst_goes_on_until_the_level_below_is_old_enough() {
     assert_eq!(all.len(), 80);
     let Some(Found::Sustain(found)) = conclusion.found else { panic!("it found something") };
     assert_eq!((found.rounds.len(), found.steady_from), (80, Some(76)));
+    assert_eq!(found.level_from, Some(41));
     assert_eq!(found.watched, "IOPS of random write 4 KiB");
     assert_eq!(
         conclusion.sentences,
         [
-            "Steady: IOPS of random write 4 KiB, 5 IOPS in rounds 76 to 80, after 80 min of this \
-             load (largest minus smallest 0 %, trend 0 % of the mean).",
+            "Steady from round 41 on: IOPS of random write 4 KiB, 5 IOPS in rounds 76 to 80, after 80 \
+             min of this load (largest minus smallest 0 %, trend 0 % of the mean).",
             "It fell from 30 IOPS to 5 IOPS in round 41, after 40 min and 281.25 MiB written.",
             "A credit or a cache that lasts for longer than 80 min would not show.",
             "Nothing was written beforehand, and the rounds wrote 32 % of what is addressed: a \

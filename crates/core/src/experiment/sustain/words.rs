@@ -75,8 +75,9 @@ fn steadiness(sustain: &Sustain) -> String {
     }
     let why = match standing.lacks {
         None => {
+            let since = since(standing.unbroken_from(&sustain.values()));
             return format!(
-                "Steady: {what}, {mean} in {last}, after {after} of this load (largest minus \
+                "Steady{since}: {what}, {mean} in {last}, after {after} of this load (largest minus \
                  smallest {range}, trend {excursion} of the mean)."
             );
         }
@@ -116,6 +117,15 @@ fn steadiness(sustain: &Sustain) -> String {
         ),
     };
     format!("Not steady after {done} rounds ({after}): {why}; {what}, last {mean}.")
+}
+
+/// " throughout", " from round 41 on"; empty if a round is off.
+fn since(from: Option<usize>) -> String {
+    match from {
+        None => String::new(),
+        Some(0) => " throughout".to_owned(),
+        Some(from) => format!(" from round {} on", from + 1),
+    }
 }
 
 /// Whether chance can explain the missing condition.

@@ -117,7 +117,7 @@ fn is_after_rounds(trial: &Trial) -> bool {
 }
 
 fn all(document: &Document, found: &SustainFound) -> Chart {
-    let band = found.steady_from.map(|from| {
+    let band = level_from(found).map(|from| {
         let last = found.rounds.last().map_or(from, |round| round.number);
         (f64::from(from) - 0.5, f64::from(last) + 0.5)
     });
@@ -156,9 +156,9 @@ fn closely(document: &Document, found: &SustainFound, steadiness: &SteadyState) 
         name: "window".to_owned(),
         title: "The rounds that steadiness is judged by".to_owned(),
         caption: format!(
-            "{}: {}, {}; the axis does not begin at zero. {BARS} Steady: all rounds differ by at most \
-             20 % of their mean, which is as much as between the limits, and the best fit rises or \
-             falls by at most 10 % of it.",
+            "{}: {}, {}; the axis does not begin at zero. {BARS} Rounds are steady if the highest and \
+             the lowest are at most 20 % of the mean apart, as the two limits are, and if the best fit \
+             rises or falls by at most 10 % of the mean.",
             figures::capitalized(&found.watched),
             Watched::of(found).title(),
             loops(document)
@@ -208,6 +208,12 @@ fn series_of(found: &SustainFound, rounds: &[Round]) -> Series {
     });
     let form = Form::Dotted(Shape::Circle);
     Series { name: "rounds".to_owned(), paint: Paint::Nth(0), form, dots: dots.collect() }
+}
+
+/// The first round from which on all are steady: those that decide it, and those before them on the
+/// same level.
+pub fn level_from(found: &SustainFound) -> Option<u32> {
+    found.level_from.or(found.steady_from)
 }
 
 /// The rounds that decide the steadiness.
