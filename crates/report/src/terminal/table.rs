@@ -23,6 +23,7 @@ enum Fit {
 }
 
 /// A piece of a line: a column of the terminal, of which a column of the table has one or two.
+#[derive(Clone, Copy)]
 struct Strip {
     /// Spaces before it.
     gap: usize,
@@ -61,7 +62,8 @@ pub fn render(out: &mut String, table: &Table, style: &Style) {
         }
     }
     let Some((fit, strips)) = last else { return };
-    for part in parts(strips, style.width) {
+    let labels = labels(table);
+    for part in parts(strips, labels, style.width) {
         lines(out, table, &part, fit, style);
     }
 }
@@ -70,19 +72,38 @@ fn total(strips: &[Strip]) -> usize {
     strips.iter().map(|strip| strip.gap + strip.width).sum()
 }
 
-/// The columns of the terminal in as many tables below each other as they need; the first column
-/// begins each.
-fn parts(strips: Vec<Strip>, room: usize) -> Vec<Vec<Strip>> {
+/// The number of columns that name a row: the first one, and those after it that hold words only.
+fn labels(table: &Table) -> usize {
+    let is_words = |column: &usize| {
+        let rows = table.rows.iter().filter_map(|row| match row {
+            TableRow::Cells { cells, .. } => cells.get(*column),
+            TableRow::Group(_) => None,
+        });
+        rows.clone().next().is_some() && rows.clone().all(|cell| matches!(cell, Entry::Words(_)))
+    };
+    1 + (1..table.heads.len()).take_while(is_words).count()
+}
+
+/// The columns of the terminal in as many tables below each other as they need. The columns that name
+/// a row begin each, if they leave room for any of the others; otherwise the first one does.
+fn parts(strips: Vec<Strip>, labels: usize, room: usize) -> Vec<Vec<Strip>> {
+    let named = |count: usize| {
+        let own = strips.iter().filter(move |strip| strip.of.0 < count);
+        own.copied().collect::<Vec<Strip>>()
+    };
+    let others = strips.iter().filter(|strip| labels <= strip.of.0);
+    let widest = others.map(|strip| strip.gap + strip.width).max().unwrap_or(0);
+    let is_room = total(&named(labels)) + widest <= room;
+    let begin = || named(if is_room { labels } else { 1 });
+    let first = begin().len();
     let mut parts: Vec<Vec<Strip>> = Vec::new();
-    let mut part: Vec<Strip> = Vec::new();
-    let first = strips.first().map(|one| Strip { of: one.of, ..*one });
-    for strip in strips {
-        let is_new = !strip.of.1 && 1 < part.len();
+    let mut part: Vec<Strip> = begin();
+    for strip in strips.iter().skip(first) {
+        let is_new = !strip.of.1 && first < part.len();
         if is_new && room < total(&part) + strip.gap + strip.width {
-            let begins = first.iter().map(|one| Strip { of: one.of, ..*one }).collect();
-            parts.push(std::mem::replace(&mut part, begins));
+            parts.push(std::mem::replace(&mut part, begin()));
         }
-        part.push(strip);
+        part.push(*strip);
     }
     parts.push(part);
     parts
@@ -205,4 +226,32 @@ fn line(
         line.push_str(&if strip.right { format!("{pad}{text}") } else { format!("{text}{pad}") });
     }
     push_line(out, &line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of two columns that name a row and several figures, in this many columns.
+    fn drawn(columns: usize) -> String {
+        let figures = ["IOPS", "MiB/s", "mean", "maximum"].map(Head::figures);
+        let heads = [Head::words("pattern"), Head::figures("depth")].into_iter().chain(figures);
+        let mut table = Table::new("", heads);
+        for (pattern, depth) in [("sequential", "1"), ("random", "16")] {
+            let figures = (0..4).map(|_| Entry::figure("123,456"));
+            table.row([pattern, depth].map(Entry::words).into_iter().chain(figures));
+        }
+        let mut out = String::new();
+        render(&mut out, &table, &Style { width: columns, color: false });
+        out
+    }
+
+    #[test]
+    fn each_part_of_a_table_begins_with_what_names_its_rows() {
+        for (columns, parts, labels) in [(80, 1, 1), (45, 2, 2), (30, 4, 4), (24, 5, 1)] {
+            let text = drawn(columns);
+            assert_eq!(text.matches("pattern").count(), parts, "{text}");
+            assert_eq!(text.matches("  16").count(), labels, "{text}");
+        }
+    }
 }
