@@ -9,7 +9,7 @@ use common::{Place, assert_has, code, stderr, stdout};
 use fathom_core::Quantile;
 use fathom_core::measure::Direction;
 use fathom_core::spec::Stream;
-use fathom_report::document::{Document, Ended, Role, Trial, Verdict};
+use fathom_report::document::{Document, Ended, Found, Role, Trial, Verdict};
 
 /// Published figures, from a table with a header line.
 fn published(name: &str) -> Vec<BTreeMap<String, String>> {
@@ -95,7 +95,8 @@ fn write_concurrency_comes_to_the_published_conclusion() {
 fn write_concurrency_by_threads_names_them_and_says_what_it_cannot_tell_without_zeros() {
     let own = ["--set", "bytes=500m", "--axis", "workers=1..8*2"];
     let target = ["sim:study-write-concurrency"];
-    let (document, text) = studied("write-concurrency", &target, &[&own[..], &RANDOM].concat());
+    let more = [&own[..], &RANDOM, &["--details"]].concat();
+    let (document, text) = studied("write-concurrency", &target, &more);
     assert_eq!(document.trials.iter().filter(|trial| trial.place.repeat < 3).count(), 3 * 4 * 3);
     let said = conclusion(&document);
     let curve = said.lines().find(|line| line.starts_with("256k blocks: ")).unwrap();
@@ -111,7 +112,7 @@ fn write_concurrency_by_threads_names_them_and_says_what_it_cannot_tell_without_
             "Whether the target compresses is unknown: only random data was written.",
         ],
     );
-    // There is one line per trial, in their order, and each line names the workers.
+    // With the details there is one line per trial, in their order, and each line names the workers.
     let lines: Vec<&str> = text.lines().filter(|line| line.contains("completed a write")).collect();
     assert_eq!(lines.len(), document.trials.len(), "{text}");
     for (nth, (line, trial)) in lines.iter().zip(&document.trials).enumerate() {
@@ -164,7 +165,16 @@ fn what_is_faster_than_it_can_be_is_doubted_with_the_figures() {
         assert!(!codes(trial) || trial.verdict == Verdict::Void);
     }
     assert!((1..9).contains(&void), "{void}");
-    let runs = stdout(&output);
+    // In the end all points with these zeros are, and the terminal has no room for 108 runs.
+    let Some(Found::Sweep(found)) = document.conclusion.unwrap().found else { panic!("a sweep") };
+    assert_eq!(found.saved.len(), 9);
+    assert!(found.saved.iter().all(|one| one[..2] == ["zeros", "12.8MB"]), "{:?}", found.saved);
+    assert!(!stdout(&output).contains("completed a write of"));
+    let said = unfolded(&stdout(&output));
+    assert_has(&said, &["saturated by 8 writers with blocks of 256k, by 2 with 1m and by 2 with"]);
+    let names = place.names();
+    let file = names.iter().find(|name| name.ends_with(".jsonl")).unwrap();
+    let runs = stdout(&place.run(&["report", file, "--details"]));
     let line =
         "random, 12.8MB, 1: completed a write of 2150400000 bytes after 3.81 seconds for 538";
     assert_eq!(runs.matches("completed a write of").count(), 108, "{runs}");

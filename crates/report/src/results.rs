@@ -5,7 +5,9 @@ use fathom_core::measure::Flow;
 use fathom_core::stats::{self, Estimate, Slice};
 use fathom_core::{Bytes, Quantile, Span};
 
-use crate::document::{Axis, Coordinate, Document, Found, PeakFound, Role, Scale, Trial, Verdict};
+use crate::document::{
+    Axis, Coordinate, Document, Found, PeakFound, Role, Scale, SweepFound, Trial, Verdict,
+};
 use crate::figures::{self, Summary, TrialPart};
 
 /// The percentiles of every result.
@@ -43,6 +45,9 @@ pub struct Spot<'a> {
     pub verdict: Verdict,
     /// The number of trials behind the figures.
     pub counted: usize,
+    /// Whether its data repeats itself and the target saved it: no trial of it counts, not even one
+    /// that ran before this was known.
+    saved: bool,
 }
 
 impl<'a> Results<'a> {
@@ -84,7 +89,8 @@ impl<'a> Results<'a> {
         }
         let mut spots: Vec<Spot<'_>> =
             spots.into_iter().map(|(place, trials)| Spot::new(&axes, place, trials)).collect();
-        if is_sweep(document) {
+        if let Some(found) = sweep_of(document) {
+            spots.iter_mut().for_each(|spot| spot.mark_saved(found));
             know_together(&mut spots);
         }
         spots.sort_by(|one, other| one.steps.cmp(&other.steps));
@@ -171,13 +177,30 @@ impl<'a> Spot<'a> {
             mean_and_max: mean_and_max(&counted),
             verdict: verdicts.max().unwrap_or(Verdict::Sound),
             counted: counted.len(),
+            saved: false,
             trials,
+        }
+    }
+
+    /// Judges it by the whole experiment: its trials were judged when fewer were known.
+    fn mark_saved(&mut self, found: &SweepFound) {
+        let labels = || self.coordinates.iter().map(|one| &one.label);
+        if found.saved.iter().any(|saved| saved.iter().eq(labels())) {
+            self.saved = true;
+            self.verdict = Verdict::Void;
         }
     }
 
     /// Whether none of its trials measured what was asked for.
     pub fn is_void(&self) -> bool {
-        self.trials.iter().all(|(_, trial)| trial.verdict == Verdict::Void)
+        self.saved || self.trials.iter().all(|(_, trial)| trial.verdict == Verdict::Void)
+    }
+
+    /// Whether its data repeats itself, so that its figures may not be those of the medium.
+    pub fn repeats_data(&self) -> bool {
+        let repeats = |code: &str| code == "repeating-payload";
+        let findings = |trial: &Trial| trial.findings.iter().any(|one| repeats(&one.code));
+        self.trials.iter().all(|(_, trial)| findings(trial))
     }
 
     /// "queue-depth 8, block-size 4k".
@@ -194,10 +217,12 @@ fn counted<'a>(trials: &[(usize, &'a Trial)]) -> Vec<&'a Trial> {
     if worth.is_empty() { all.collect() } else { worth }
 }
 
-/// Whether the conclusion compares the results with each other.
-fn is_sweep(document: &Document) -> bool {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    matches!(found, Some(Found::Sweep(_)))
+/// The findings of a sweep, whose conclusion compares the results with each other.
+fn sweep_of(document: &Document) -> Option<&SweepFound> {
+    match document.conclusion.as_ref()?.found.as_ref()? {
+        Found::Sweep(found) => Some(found),
+        _ => None,
+    }
 }
 
 /// Gives each figure the half-width that the conclusions use: the scatter of repeats comes from all

@@ -60,6 +60,25 @@ fn the_figures_that_matter_stand_large_below_the_answer() {
     assert!(names("sweep").iter().any(|name| name.starts_with("highest IOPS: queue-depth")));
 }
 
+/// Zeros that the target saved are the fastest, and must not stand large.
+#[test]
+fn a_point_whose_data_was_saved_is_void_and_not_among_the_figures_that_matter() {
+    let mut document = samples::experiments::sweep();
+    let highest = |document: &document::Document| {
+        let page = html::document_without_library(document);
+        let name = page.split("<dt>highest IOPS: ").nth(1).unwrap();
+        name.split("</dt>").next().unwrap().to_owned()
+    };
+    let best = highest(&document);
+    let labels = best.split(", ").map(|one| one.split(' ').nth(1).unwrap().to_owned()).collect();
+    let last = document.conclusion.as_mut().unwrap();
+    let Some(document::Found::Sweep(found)) = &mut last.found else { panic!("a sweep") };
+    found.saved = Vec::from([labels]);
+    assert_ne!(highest(&document), best);
+    let page = html::document_without_library(&document);
+    assert_eq!(page.matches(">void</").count(), 1, "its row in the table");
+}
+
 /// `./test pages` looks at pages in a browser; this holds for all of them without one.
 #[test]
 fn a_screen_reader_finds_the_content_and_a_text_for_each_chart() {

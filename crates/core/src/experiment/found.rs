@@ -50,6 +50,10 @@ pub struct SweepFound {
     /// Coordinates, by their labels, of points that were cut off because they were clearly worse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cut_off: Vec<Vec<String>>,
+    /// Coordinates, by their labels, of points that wrote data that repeats itself much faster than
+    /// random data: their figures say nothing about the medium, whenever they were measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub saved: Vec<Vec<String>>,
 }
 
 /// The findings of a search for the peak.

@@ -17,6 +17,9 @@ const ROUNDS_SHOWN: usize = 30;
 /// With more results than this, only their matrices are shown if space is limited.
 const ROWS: usize = 60;
 
+/// More runs than this are not listed if space is limited.
+const RUNS_SHOWN: usize = 12;
+
 /// With more matrices than this, only the charts are shown.
 const MATRICES: usize = 24;
 
@@ -36,7 +39,7 @@ pub fn section(document: &Document, level: Level) -> Option<Block> {
             blocks.extend(charts());
             blocks.extend(results(&Results::of(document, &[Role::Result]), &[], level));
             blocks.extend(cut_off(&sweep.cut_off));
-            blocks.extend(runs(document));
+            blocks.extend(runs(document, level));
         }
         Some(Found::Peak(found)) => {
             blocks.extend(charts());
@@ -156,13 +159,21 @@ fn results(results: &Results<'_>, cells: &[Cells], level: Level) -> Vec<Block> {
     blocks
 }
 
+/// The places of the axes that tell the rows of a table apart: those that vary, or all if none does.
+fn telling(results: &Results<'_>) -> Vec<usize> {
+    let all = 0..results.axes.len();
+    let varying: Vec<usize> = all.clone().filter(|at| 1 < results.axes[*at].labels.len()).collect();
+    if varying.is_empty() { all.collect() } else { varying }
+}
+
 /// Results; for a test of times with the mean and the maximum as well.
 fn table(results: &Results<'_>, times: bool, level: Level) -> Table {
-    let axis = |(nth, axis): (usize, &crate::document::Axis)| match nth {
-        0 => Head::words(&axis.name),
-        _ => Head::figures(&axis.name),
+    let axes = telling(results);
+    let axis = |(nth, at): (usize, &usize)| match nth {
+        0 => Head::words(&results.axes[*at].name),
+        _ => Head::figures(&results.axes[*at].name),
     };
-    let mut heads: Vec<Head> = results.axes.iter().enumerate().map(axis).collect();
+    let mut heads: Vec<Head> = axes.iter().enumerate().map(axis).collect();
     heads.extend(figure_heads());
     if times {
         heads.extend(["mean", "maximum"].map(Head::figures));
@@ -173,7 +184,7 @@ fn table(results: &Results<'_>, times: bool, level: Level) -> Table {
     heads.push(Head::words("verdict"));
     let mut table = Table::new("", heads);
     for spot in &results.spots {
-        let place = spot.coordinates.iter().map(|one| Entry::words(&one.label));
+        let place = axes.iter().map(|at| Entry::words(&spot.coordinates[*at].label));
         let mut cells: Vec<Entry> = place.chain(figures_of(&spot.summary)).collect();
         if times {
             let (mean, max) = spot.mean_and_max.unzip();
@@ -246,11 +257,18 @@ fn cut_off(points: &[Vec<String>]) -> Option<Block> {
     (!names.is_empty()).then(|| Block::quiet(text))
 }
 
-/// The result of each run with a fixed amount, in the order in which they ran.
-fn runs(document: &Document) -> Option<Block> {
+/// The result of each run with a fixed amount, in the order in which they ran. If space is limited, many
+/// of them would hide the answer.
+fn runs(document: &Document, level: Level) -> Option<Block> {
     let runs = figures::runs(document).into_iter();
     let lines: Vec<String> = runs.map(|(place, line)| format!("{place}: {line}")).collect();
-    (!lines.is_empty()).then(|| Block::folded("Runs", Vec::from([Block::List(lines)])))
+    match lines.len() {
+        0 => None,
+        many if level == Level::Short && RUNS_SHOWN < many => Some(Block::quiet(format!(
+            "`fathom report RESULT --details` lists the {many} runs with their bytes and times."
+        ))),
+        _ => Some(Block::folded("Runs", Vec::from([Block::List(lines)]))),
+    }
 }
 
 fn half(estimate: &Estimate) -> String {

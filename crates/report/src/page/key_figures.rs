@@ -124,7 +124,10 @@ fn of_map(found: &MapFound) -> Vec<Tile> {
 
 /// The best of several points, each with its place.
 fn of_sweep(results: &Results<'_>) -> Vec<Tile> {
-    let spots = || results.spots.iter().filter(|spot| !spot.is_void());
+    // Zeros that are as fast as random data by chance are not the best.
+    let all_repeat = results.spots.iter().all(Spot::repeats_data);
+    let counts = |spot: &&Spot<'_>| !spot.is_void() && (all_repeat || !spot.repeats_data());
+    let spots = || results.spots.iter().filter(counts);
     let best = |name: &str, of: &dyn Fn(&Spot<'_>) -> Option<Estimate>, sign: f64, write| {
         let known = spots().filter_map(|spot| Some((spot, of(spot)?)));
         let (spot, estimate) =

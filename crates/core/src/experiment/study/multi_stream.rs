@@ -14,6 +14,9 @@ use crate::stats::{Comparison, Ratio};
 /// The share of the best that counts as next to all.
 const NEXT_TO_ALL: f64 = 0.9;
 
+/// The most arrays that one sentence compares.
+const ARRAYS: usize = 3;
+
 /// Workers that reach a smaller share of the throughput of one worker are worth reporting.
 const WORTH_SAYING: f64 = 0.1;
 
@@ -21,6 +24,7 @@ pub(super) fn sentences(sweep: &Sweep, arrays: &[Drives]) -> Vec<String> {
     let single = arrays.iter().find(|array| array.disks == 1);
     let mut sentences = Vec::new();
     // The first sentence is the answer.
+    sentences.extend(answer(sweep, arrays, single));
     if 1 < arrays.len() {
         sentences
             .extend(Direction::BOTH.map(|way| fastest(sweep, arrays, way)).into_iter().flatten());
@@ -33,6 +37,32 @@ pub(super) fn sentences(sweep: &Sweep, arrays: &[Drives]) -> Vec<String> {
     sentences.extend(arrays.iter().flat_map(one_request));
     sentences.extend(arrays.iter().filter_map(|array| beside_reads(sweep, array)));
     sentences
+}
+
+/// "Beside /dev/sdb, /dev/md0 with 4 disks reads 3.9 times as fast (3.8 to 4) and writes 1.0 times as
+/// fast": whether arrays scale with their disks. None without an array and a single disk, or if there are more
+/// arrays than a sentence can hold.
+fn answer(sweep: &Sweep, arrays: &[Drives], single: Option<&Drives>) -> Option<String> {
+    let single = single?;
+    let several: Vec<&Drives> = arrays.iter().filter(|array| 1 < array.disks).collect();
+    let of = |array: &&Drives| {
+        let parts = Direction::BOTH.map(|way| {
+            let groups = [single.results(sweep, way), array.results(sweep, way)];
+            let ratio = shares(&groups, &[(1, 0)])[0]?;
+            let verb = verb(way);
+            Some(match is_guess(ratio) {
+                true => format!("{verb} at an unknown multiple"),
+                false => {
+                    format!("{verb} {} times as fast{}", times(ratio.value), ends(ratio, times, ""))
+                }
+            })
+        });
+        let [Some(reads), Some(writes)] = parts else { return None };
+        Some(format!("{} with {} disks {reads} and {writes}", array.name, array.disks))
+    };
+    let parts: Vec<String> = several.iter().map(of).collect::<Option<_>>()?;
+    let is_short = (1..=ARRAYS).contains(&several.len());
+    is_short.then(|| format!("Beside {}, {}.", single.name, parts.join("; ")))
 }
 
 /// "/dev/md0 (raid0, 4 disks, chunk 64 KiB, full stripe 256 KiB): reads 1.9 GiB/s, next to that from

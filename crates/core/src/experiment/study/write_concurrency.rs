@@ -24,7 +24,8 @@ pub(super) fn sentences(sweep: &Sweep, full_stripe: Option<Bytes>) -> Vec<String
     let random = sweep.results().filter(|(one, _)| is_unique(&one.point));
     let random: Vec<Result<'_>> = random.collect();
     // The first sentence is the answer.
-    let mut sentences: Vec<String> = blocks(sweep, &random, full_stripe).into_iter().collect();
+    let mut sentences: Vec<String> = answer(sweep, &random).into_iter().collect();
+    sentences.extend(blocks(sweep, &random, full_stripe));
     if let Some(along) = along(sweep) {
         let name = &sweep.axes()[along].name;
         for curve in &curves::along(sweep, along, |_, one| is_unique(&one.point)) {
@@ -47,6 +48,66 @@ pub(super) fn sentences(sweep: &Sweep, full_stripe: Option<Bytes>) -> Vec<String
     sentences
 }
 
+/// "The target is saturated by 8 writers with blocks of 256k, by 2 with 1m and by 2 with 12.8MB; the
+/// highest is 893.6 MiB/s (937 MB/s) with 12.8MB; zeros are too fast at block-size 12.8MB." None if the
+/// curves differ in more than their blocks: then each has a sentence.
+fn answer(sweep: &Sweep, random: &[Result<'_>]) -> Option<String> {
+    let along = along(sweep)?;
+    let name = &sweep.axes()[along].name;
+    let curves = curves::along(sweep, along, |_, one| is_unique(&one.point));
+    let size = |curve: &Curve<'_>| {
+        let common = curve.common.iter().filter(|one| one.axis != "payload");
+        let blocks = curve.common.iter().find(|one| one.axis == BLOCKS)?;
+        let is_alone = common.clone().all(|one| one.axis == BLOCKS || !varies(sweep, &one.axis));
+        is_alone.then(|| blocks.label.clone())
+    };
+    let sizes: Vec<String> = curves.iter().map(size).collect::<Option<_>>()?;
+    if sizes.len() < 2 {
+        return None;
+    }
+    let part = |(nth, (curve, size)): (usize, (&Curve<'_>, &String))| {
+        let found = curve.saturation(sweep.enough_share());
+        let who = match found.enough {
+            Some((at, _)) if at + 1 < curve.dots.len() || !found.unsure.is_empty() => {
+                let label = curve.dots[at].load.label.as_str();
+                if nth == 0 { writers(name, label) } else { label.to_owned() }
+            }
+            Some(_) => "more writers than were measured".to_owned(),
+            None => "an unknown number of writers".to_owned(),
+        };
+        let blocks = if nth == 0 { "blocks of " } else { "" };
+        format!("by {who} with {blocks}{size}")
+    };
+    let parts: Vec<String> = curves.iter().zip(&sizes).enumerate().map(part).collect();
+    let (best, value) = drives::best(random)?;
+    let highest = sweep.in_both_units(value);
+    let with = drives::label(best, BLOCKS)?;
+    let saving = payloads::saving(sweep).into_iter().filter(payloads::PayloadSaving::is_much);
+    let saved = saving.map(|one| match one.payload.as_str() {
+        "zeros" => format!("; zeros are too fast{}", one.place()),
+        other => format!("; payload {other} is too fast{}", one.place()),
+    });
+    Some(format!(
+        "The target is saturated {}; the highest is {highest} with {with}{}.",
+        listed(parts.iter().map(String::as_str)),
+        saved.collect::<String>()
+    ))
+}
+
+/// Whether an axis has several values.
+fn varies(sweep: &Sweep, axis: &str) -> bool {
+    sweep.axes().iter().any(|known| known.name == axis && 1 < known.labels.len())
+}
+
+/// "8 writers". Workers that each have several in flight are not writers, and 8/worker is not a number.
+fn writers(axis: &str, label: &str) -> String {
+    match label {
+        "1" => "1 writer".to_owned(),
+        label if label.parse::<u32>().is_ok() => format!("{label} writers"),
+        label => format!("{axis} {label}"),
+    }
+}
+
 /// The axis along which the number of writers rises: the I/Os in flight, or the threads if these
 /// vary.
 fn along(sweep: &Sweep) -> Option<usize> {
@@ -58,12 +119,10 @@ fn along(sweep: &Sweep) -> Option<usize> {
 
 /// "12.8MB blocks, workers 4: ": what all results of a curve have in common, besides random data.
 fn whose(sweep: &Sweep, curve: &Curve<'_>) -> String {
-    let varies =
-        |axis: &str| sweep.axes().iter().any(|known| known.name == axis && 1 < known.labels.len());
     let blocks = curve.common.iter().find(|one| one.axis == BLOCKS);
     let blocks = blocks.map(|one| format!("{} blocks", one.label));
     let others = curve.common.iter().filter(|one| one.axis != BLOCKS && one.axis != "payload");
-    let others = others.filter(|one| one.axis == WORKERS || varies(&one.axis));
+    let others = others.filter(|one| one.axis == WORKERS || varies(sweep, &one.axis));
     let others = others.map(|one| format!("{} {}", one.axis, one.label));
     let all: Vec<String> = blocks.into_iter().chain(others).collect();
     if all.is_empty() { String::new() } else { format!("{}: ", all.join(", ")) }
@@ -117,12 +176,6 @@ fn saturation(sweep: &Sweep, axis: &str, curve: &Curve<'_>) -> String {
     let found = curve.saturation(sweep.enough_share());
     let cost = cost(curve, &found, "cost");
     let list = |all: &[usize]| listed(all.iter().map(|at| curve.dots[*at].load.label.as_str()));
-    // Workers that each have several in flight are not writers, and 8/worker is not a number.
-    let writers = |label: &str| match label {
-        "1" => "1 writer".to_owned(),
-        label if label.parse::<u32>().is_ok() => format!("{label} writers"),
-        label => format!("{axis} {label}"),
-    };
     let Some((at, share)) = found.enough else {
         let not = match found.not.as_slice() {
             [] => String::new(),
@@ -137,7 +190,7 @@ fn saturation(sweep: &Sweep, axis: &str, curve: &Curve<'_>) -> String {
     };
     let label = curve.dots[at].load.label.as_str();
     let is_several = label != "1" && label.parse::<u32>().is_ok();
-    let (who, verb) = (writers(label), if is_several { "saturate" } else { "saturates" });
+    let (who, verb) = (writers(axis, label), if is_several { "saturate" } else { "saturates" });
     let shown = sweep.in_words(curve.dots[at].level.estimate.value);
     if at + 1 == curve.dots.len() && found.unsure.is_empty() {
         return format!("nothing up to {who} saturates the target ({shown}).");

@@ -309,9 +309,16 @@ impl Sweep {
         let coordinates = |place: usize| {
             self.candidates[place].coordinates.iter().map(|one| one.label.clone()).collect()
         };
-        let cut_off = (0..self.candidates.len()).filter(|place| self.cut_off[*place]);
-        let found =
-            SweepFound { axes: self.axes.clone(), cut_off: cut_off.map(coordinates).collect() };
+        let places = || 0..self.candidates.len();
+        let saving = payloads::saving(self);
+        let is_saved = |place: &usize| {
+            !self.readings[*place].is_empty() && payloads::is_saved(self, &saving, *place)
+        };
+        let found = SweepFound {
+            axes: self.axes.clone(),
+            cut_off: places().filter(|place| self.cut_off[*place]).map(coordinates).collect(),
+            saved: places().filter(is_saved).map(coordinates).collect(),
+        };
         Conclusion { sentences: words::sentences(self), found: Some(Found::Sweep(found)) }
     }
 }

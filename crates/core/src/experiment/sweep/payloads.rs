@@ -33,6 +33,13 @@ impl PayloadSaving {
         Answer::is_much(self.ratio) == Answer::Yes
     }
 
+    /// " at block-size 12.8MB": what its pairs have in common; empty if it is about all of them.
+    pub fn place(&self) -> String {
+        let each = self.common.iter().map(|one| format!("{} {}", one.axis, one.label));
+        let whose = each.collect::<Vec<_>>().join(", ");
+        if whose.is_empty() { String::new() } else { format!(" at {whose}") }
+    }
+
     /// "2.0 times as fast (1.9 to 2.2)".
     pub fn in_words(ratio: Ratio) -> String {
         let Ratio { value, low, high } = ratio;
@@ -100,10 +107,8 @@ pub fn sentences(sweep: &Sweep) -> Vec<String> {
 }
 
 fn in_words(one: &PayloadSaving) -> String {
-    let PayloadSaving { payload, pairs, ratio, common } = one;
-    let each = common.iter().map(|one| format!("{} {}", one.axis, one.label));
-    let whose = each.collect::<Vec<_>>().join(", ");
-    let at = if whose.is_empty() { String::new() } else { format!(" at {whose}") };
+    let PayloadSaving { payload, pairs, ratio, .. } = one;
+    let at = one.place();
     let over = if *pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
     let over = format!("{over} of trials{at}");
     let name = if payload == "zeros" { "Zeros" } else { &format!("Data of payload {payload}") };

@@ -267,12 +267,19 @@ fn one_trial_of_a_point_says_what_it_does_not_know() {
     let settings = SweepSettings { repeats: 1, ..SETTINGS };
     let mut sweep = grid(&[("1m", 1 << 20)], &["1", "2", "4"], settings);
     let (_, conclusion) = run(&mut sweep, |place| 100e6 * place.coordinates[1].value.unwrap());
-    assert!(conclusion.sentences[0].ends_with("(1 trial)."), "{:?}", conclusion.sentences);
+    let first = "(1 trial); it still rises at the end of queue-depth, and more may gain.";
+    assert!(conclusion.sentences[0].ends_with(first), "{:?}", conclusion.sentences);
+    // With no gain from the last step, that it rises is not known.
+    let mut flat = grid(&[("1m", 1 << 20)], &["1", "2", "4"], settings);
+    let (_, level) = run(&mut flat, |place| 100e6 * place.coordinates[1].value.unwrap().min(2.0));
+    assert!(level.sentences[0].ends_with("(1 trial)."), "{:?}", level.sentences);
     let end = "queue-depth 4 is the best of them (381.47 MiB/s), and more may gain.";
     assert!(conclusion.sentences.iter().any(|one| one.ends_with(end)), "{conclusion:?}");
     let last = conclusion.sentences.last().unwrap();
     assert!(
-        last.starts_with("No point was repeated, so trials are taken to differ by 12 %"),
+        last.starts_with(
+            "Each point was measured once. fathom assumes that such trials differ by 12 %"
+        ),
         "{last}"
     );
     assert_eq!(sweep.so_far(), conclusion);
@@ -316,6 +323,20 @@ fn what_is_run_once_stands_beside_what_it_is_compared_with_before_and_after_it_i
     // The passes are complete, as without the check.
     let random = ran.iter().filter(|one| labels(&one.place).0 == "random");
     assert_eq!(random.filter(|one| one.place.repeat == 1).count(), 6);
+}
+
+/// The trials of zeros that ran before it was known that they are saved are void as well.
+#[test]
+fn all_points_whose_data_is_saved_are_named_whenever_they_ran() {
+    let depths = ["1", "2", "4", "8", "16", "32"];
+    for (factor, named) in [(3.0, 6), (1.0, 0)] {
+        let mut sweep = against_zeros(&depths, SETTINGS);
+        let speed = |place: &Place| if labels(place).0 == "zeros" { factor * 1e8 } else { 1e8 };
+        let (_, conclusion) = run(&mut sweep, speed);
+        let Some(Found::Sweep(found)) = conclusion.found else { panic!("it found something") };
+        assert_eq!(found.saved.len(), named);
+        assert!(found.saved.iter().all(|one| one[0] == "zeros"), "{found:?}");
+    }
 }
 
 /// The sentence about zeros, the number of their void trials, and whether their points are left

@@ -64,8 +64,8 @@ pub fn unrepeated(sweep: &Sweep) -> Option<String> {
     let is_single = 1 < known.clone().count() && known.all(|level| level.trials == 1);
     is_single.then(|| {
         format!(
-            "No point was repeated, so trials are taken to differ by {} by chance, and smaller \
-             differences than that explains are not told: --repeats 3 tells more.",
+            "Each point was measured once. fathom assumes that such trials differ by {} by chance, \
+             and reports no difference that this can explain. Measure the chance with --repeats 3.",
             percent(UNREPEATED)
         )
     })
@@ -88,7 +88,8 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     let called = if same.is_empty() { "best" } else { "highest" };
     let own = name(&sweep.candidates[best.place].coordinates);
     let shown = with_uncertainty(sweep, &best.level.estimate);
-    let mut sentences = Vec::from([format!("The {called} is {own}: {shown} ({trials}).")]);
+    let more = may_gain(sweep, known, best.place).unwrap_or_default();
+    let mut sentences = Vec::from([format!("The {called} is {own}: {shown} ({trials}){more}.")]);
     if known.len() < 2 {
         return sentences;
     }
@@ -113,6 +114,21 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
         _ => "There are too few trials to tell any two points apart: use --repeats 3.".to_owned(),
     }));
     sentences
+}
+
+/// "; it still rises at the end of queue-depth, and more may gain": if no smaller load is enough or
+/// may be.
+fn may_gain(sweep: &Sweep, known: &[MeasuredCandidate], best: usize) -> Option<String> {
+    let along = curves::axis(sweep)?;
+    let is_known = |place: usize| known.binary_search_by_key(&place, |one| one.place).is_ok();
+    let curves = curves::along(sweep, along, |place, _| is_known(place));
+    let curve =
+        curves.iter().find(|curve| curve.dots.last().is_some_and(|dot| dot.place == best))?;
+    let found = curve.saturation(sweep.settings.enough);
+    let is_last = found.enough.is_some_and(|(at, _)| at + 1 == curve.dots.len());
+    (is_last && found.unsure.is_empty() && 1 < curve.dots.len()).then(|| {
+        format!("; it still rises at the end of {}, and more may gain", sweep.axes[along].name)
+    })
 }
 
 /// "Not counted is payload zeros: data that repeats itself was written much faster than random data."
