@@ -1,0 +1,1 @@
+"""What connects the router to the agents: one module for each way."""
