@@ -147,7 +147,8 @@ def test_agents_on_workers_answer_and_carry_large_lines(bench: Bench, cluster: C
     assert seen == {host: list(range(50)) for host in ("a", "b")}
     code, said, _ = bench.run("run", *cluster.words(str(bench.fake)), "big")
     assert code == 0 and all(one["is_whole"] for one in said) and len(said) == 2
-    code, said, _ = bench.run("run", *cluster.words("/nowhere/fathom"), "gone")
+    code, said, err = bench.run("run", *cluster.words("/nowhere/fathom"), "gone")
+    assert (code, err) == (0, "")
     assert "could not be started: /nowhere/fathom: No such file or directory" in said[0]
 
 
