@@ -26,8 +26,7 @@ const MACHINE: Machine<'_> = Machine {
 fn request(words: &[&str]) -> Request {
     let line = ["fathom", "plan"].iter().chain(words);
     let Command::Plan(plan) = Args::parse_from(line).command else { unreachable!() };
-    let request = plan.request;
-    request
+    plan.request
 }
 
 /// A disk of 1 TiB with this name.
