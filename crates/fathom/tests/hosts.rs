@@ -450,6 +450,58 @@ fn a_sweep_over_the_number_of_hosts_says_how_it_scales() {
 }
 
 #[test]
+fn a_sweep_that_was_cut_off_goes_on_where_it_was() {
+    let place = Place::new();
+    with_data(&place, &["a", "b", "c"]);
+    let args = [
+        "sweep",
+        "data",
+        "--axis",
+        "hosts=1,3",
+        "--axis",
+        "queue-depth=1,2",
+        "--seed",
+        "3",
+        "-d",
+        "400ms",
+        "--warm-up",
+        "0s",
+        "--yes",
+    ];
+    let router = TestRouter::start(&place, &THREE);
+    let mut running = Running::start(&mut on_hosts(&place, &args));
+    // One trial is there, and the second one runs.
+    running.until("point 2/4");
+    running.kill();
+    router.end();
+    let before = read(&place.join("all.jsonl"));
+    assert!(before.conclusion.is_none() && before.trials.len() < 4, "it was killed");
+    let refused = place.run(&["resume", "all.jsonl"]);
+    assert_eq!(code(&refused), 5, "{}", stderr(&refused));
+    assert_has(&stderr(&refused), &["many hosts measured it (a, b, c)", "fathom-hosts resume"]);
+    for name in ["a", "b", "c"] {
+        std::fs::rename(place.join(name).join("own.jsonl"), place.join(name).join("first")).ok();
+    }
+    std::fs::remove_file(place.join("router")).unwrap();
+    let go_on = |settings: &[Setting<'_>]| {
+        let router = TestRouter::start(&place, settings);
+        let output = place.run(&["resume", "all.jsonl", "--hosts", "router"]);
+        router.end();
+        std::fs::remove_file(place.join("router")).unwrap();
+        output
+    };
+    let others = go_on(&THREE[..2]);
+    assert_ne!(code(&others), 0);
+    assert_has(&stderr(&others), &["3 is no number of hosts from 1 to 2"]);
+    let output = go_on(&THREE);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let after = read(&place.join("all.jsonl"));
+    assert_eq!(after.trials.len(), 4);
+    assert_eq!(after.trials[..before.trials.len()], before.trials, "what was there stays");
+    assert_eq!(after.conclusion.unwrap().ended, Ended::Completed);
+}
+
+#[test]
 fn a_plan_reaches_every_host_and_starts_nothing() {
     let place = Place::new();
     with_data(&place, &["a", "b", "c"]);

@@ -427,6 +427,9 @@ pub enum OrderArg {
 pub struct Resume {
     /// The result file of an experiment that Ctrl-C, a crash or a reboot interrupted
     pub result: PathBuf,
+    /// Go on with the hosts behind this socket: `fathom-hosts resume` calls fathom with this option
+    #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
+    pub hosts: Option<PathBuf>,
     /// What may be written to. It is given again, because a result file consents to nothing.
     #[command(flatten)]
     pub consent: Consent,

@@ -289,10 +289,12 @@ pub fn go_on(
     mut journal: Journal,
 ) -> Result<u8, Error> {
     prepared.allowed()?;
-    let first = open_each(&prepared.grounds)?;
+    let ceiling = match prepared.grounds.is_empty() {
+        true => None,
+        false => open_each(&prepared.grounds)?.ceiling(),
+    };
     signals::be_orderly();
-    let host = Host { ceiling: first.ceiling(), ..prepared.host.clone() };
-    drop(first);
+    let host = Host { ceiling, ..prepared.host.clone() };
     let outcome = run(&mut prepared, &host, so_far, &mut journal);
     finish(outcome, (&prepared, outputs), journal)
 }
@@ -323,11 +325,16 @@ fn finish(
     (prepared, outputs): (&Prepared, &Outputs),
     mut journal: Journal,
 ) -> Result<u8, Error> {
-    // Hosts cannot be found again from a result file.
     let consent = prepared.grounds.first().map(|ground| &ground.spec.consent);
     let tell_how_to_go_on = |journal: &Journal| match consent {
-        Some(consent) if journal.is_saved() => resumable(journal, consent, outputs),
-        Some(_) | None => Ok(()),
+        _ if !journal.is_saved() => Ok(()),
+        Some(consent) => resumable(journal, consent, outputs),
+        None => {
+            let path = typed_path(&journal.path().display().to_string());
+            output::say(&format!(
+                "resume  `fathom-hosts resume {path}` with the same hosts goes on"
+            ))
+        }
     };
     match outcome {
         Ok(outcome) => {

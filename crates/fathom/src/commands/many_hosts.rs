@@ -111,13 +111,22 @@ pub fn plan(request: &Request, socket: &Path) -> Result<u8, Error> {
 ///
 /// When the command line, a combination, a host, a target or the result file does not allow it.
 pub fn sweep(args: &Sweep, socket: &Path) -> Result<u8, Error> {
+    if args.results.take_stdout() {
+        output::leave_stdout_to_the_document();
+    }
+    experiment::perform(prepare_sweep(args, socket, None)?, &args.start, &args.results)
+}
+
+/// Resolves its settings on the hosts, with the seed of an earlier run if there is one.
+///
+/// # Errors
+///
+/// As [`sweep`].
+pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<Prepared, Error> {
     refuse_what_is_local(&[
         ("--trace", args.results.trace.is_some()),
         ("--prepare", args.course.prepare.is_some()),
     ])?;
-    if args.results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
     let template = Template::read(&args.request)?;
     let (axes, course) = sweep::asked(args, &template)?;
     let own = Request::load_options();
@@ -130,7 +139,8 @@ pub fn sweep(args: &Sweep, socket: &Path) -> Result<u8, Error> {
         ));
     }
     let here = this_machine::this_host();
-    let load = HostLoad::new(&args.request, this_machine::machine(&here).fresh_seed)?;
+    let fresh_seed = seed.unwrap_or_else(|| this_machine::machine(&here).fresh_seed);
+    let load = HostLoad::new(&args.request, fresh_seed)?;
     signals::be_orderly();
     let points = axes.iter().map(|axis| axis.labels.len()).product::<usize>() as u32;
     let mut fleet = Fleet::gather(Router::connect(socket)?, load, points)?;
@@ -156,7 +166,7 @@ pub fn sweep(args: &Sweep, socket: &Path) -> Result<u8, Error> {
     let mut prepared = sweep::on_hosts((name, axes, course), candidates, first);
     let names = fleet.names().join(", ");
     prepared.about.push(format!("hosts    {}: {names}", fleet.names().len()));
-    experiment::perform(Prepared { fleet: Some(fleet), ..prepared }, &args.start, &args.results)
+    Ok(Prepared { fleet: Some(fleet), ..prepared })
 }
 
 /// An axis of hosts with as many as there are in the place of "N".

@@ -11,13 +11,15 @@ use fathom_core::spec::Point;
 use fathom_core::trial::{Place, Trial};
 use fathom_core::typed_path;
 use fathom_core::verdict::Verdict;
-use fathom_report::document::{self, Document, Ended, FORMAT_VERSION, MEASUREMENT_VERSION};
+use fathom_report::document::{
+    self, Document, Ended, FORMAT_VERSION, Header, HostOfMany, MEASUREMENT_VERSION,
+};
 use serde_json::Value;
 
 use super::experiment::{self, Prepared};
 use super::outputs::Outputs;
 use super::read_result;
-use super::{map, peak, study, sustain, sweep};
+use super::{many_hosts, map, peak, study, sustain, sweep};
 use crate::cli::args::{Args, Command, Resume};
 use crate::cli::options::{Consent, Results};
 use crate::difference::difference;
@@ -42,7 +44,11 @@ type Refuse<'a> = &'a dyn Fn(String, &str) -> Error;
 pub fn perform(args: &Resume) -> Result<u8, Error> {
     let refuse = |problem: String, remedy: &str| Error::file(&args.result, problem, remedy);
     // A user who types names means the current folder, and not one from a file.
-    let consent = named_here(&args.consent)?;
+    let consent = match args.hosts {
+        // These names begin on the hosts.
+        Some(_) => args.consent.clone(),
+        None => named_here(&args.consent)?,
+    };
     let results = results(args)?;
     if results.take_stdout() {
         output::leave_stdout_to_the_document();
@@ -55,7 +61,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
     let claimed = patiently(&path, Role::Input, || Journal::claim(&path))?;
     // Not by its name, which may lead to another file by now.
     let document = read_result::read_claimed(&path, &claimed)?;
-    resumable(&document, &refuse)?;
+    resumable(&document, args.hosts.is_some(), &refuse)?;
     if let Some(folder) = &document.header.working_directory {
         let enter = || std::env::set_current_dir(folder);
         patiently(Path::new(folder), Role::Target, enter).map_err(|cause| {
@@ -65,7 +71,8 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
             )
         })?;
     }
-    let (mut prepared, recorded) = settle(&document, &consent, &refuse)?;
+    let hosts = args.hosts.as_deref();
+    let (mut prepared, recorded) = settle(&document, (&consent, hosts), &refuse)?;
     same_targets(&document, &prepared, &refuse)?;
     let described = document.header.experiment.as_ref();
     if let Some(found) = difference(&json(described), &json(Some(&prepared.described))) {
@@ -111,17 +118,12 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
 }
 
 /// Refuses results that have nothing ahead, or cannot know it.
-fn resumable(document: &Document, refuse: Refuse<'_>) -> Result<(), Error> {
+fn resumable(document: &Document, on_hosts: bool, refuse: Refuse<'_>) -> Result<(), Error> {
     let header = &document.header;
     let command = header.command.name();
     if header.imported.is_some() {
         let problem = "another program measured it, so there is nothing to go on with".to_owned();
         return Err(refuse(problem, "show it with `fathom report`"));
-    }
-    if !header.hosts.is_empty() {
-        let problem =
-            "many hosts measured it, and they cannot be gathered again from it".to_owned();
-        return Err(refuse(problem, RUN_AGAIN));
     }
     if header.experiment.is_none() {
         let problem = format!(
@@ -132,6 +134,7 @@ fn resumable(document: &Document, refuse: Refuse<'_>) -> Result<(), Error> {
     if document.conclusion.as_ref().is_some_and(|end| end.ended == Ended::Completed) {
         return Err(refuse("it is finished".to_owned(), "show it with `fathom report`"));
     }
+    same_machines(header, on_hosts, refuse)?;
     if header.format_version != FORMAT_VERSION {
         let problem = format!(
             "fathom {} began it in format version {}, and lines of version {FORMAT_VERSION} would \
@@ -148,6 +151,22 @@ fn resumable(document: &Document, refuse: Refuse<'_>) -> Result<(), Error> {
         return Err(refuse(problem, "go on with that one"));
     }
     Ok(())
+}
+
+/// Refuses to go on here with what hosts began, and on hosts with what one machine began.
+fn same_machines(header: &Header, on_hosts: bool, refuse: Refuse<'_>) -> Result<(), Error> {
+    match (header.hosts.is_empty(), on_hosts) {
+        (false, false) => {
+            let names: Vec<&str> = header.hosts.iter().map(|host| host.name.as_str()).collect();
+            let problem = format!("many hosts measured it ({})", names.join(", "));
+            Err(refuse(problem, "go on with the same hosts, by `fathom-hosts resume`"))
+        }
+        (true, true) => {
+            let problem = "one machine measured it".to_owned();
+            Err(refuse(problem, "go on there, without --hosts"))
+        }
+        (false, true) | (true, false) => Ok(()),
+    }
 }
 
 /// The files behind the names in the consent, from the folder in which they were typed.
@@ -232,7 +251,7 @@ impl Recorded {
 /// The present meaning of the command line's words, with the consent that is given now.
 fn settle(
     document: &Document,
-    consent: &Consent,
+    (consent, hosts): (&Consent, Option<&Path>),
     refuse: Refuse<'_>,
 ) -> Result<(Prepared, Recorded), Error> {
     let header = &document.header;
@@ -248,7 +267,11 @@ fn settle(
     let results = std::mem::take(results);
     let has_outputs = results.written.paths().next().is_some();
     let prepared = match args.command {
-        Command::Sweep(args) => sweep::prepare(&args, header.seed),
+        Command::Sweep(args) => match hosts {
+            Some(socket) => many_hosts::prepare_sweep(&args, socket, header.seed),
+            None => sweep::prepare(&args, header.seed),
+        },
+        _ if hosts.is_some() => return Err(none()),
         Command::Study(args) => study::prepare(&args, header.seed).map(|prepared| prepared.0),
         Command::Map(args) => map::prepare(&args, header.seed),
         Command::Peak(args) => peak::prepare(&args, header.seed),
@@ -267,6 +290,9 @@ fn settle(
 }
 
 fn same_targets(document: &Document, prepared: &Prepared, refuse: Refuse<'_>) -> Result<(), Error> {
+    if let Some(fleet) = &prepared.fleet {
+        return same_hosts(&document.header.hosts, &fleet.described(), refuse);
+    }
     let then = &document.header.targets;
     if then.len() != prepared.targets.len() {
         let now = prepared.targets.len();
@@ -296,6 +322,28 @@ fn same_targets(document: &Document, prepared: &Prepared, refuse: Refuse<'_>) ->
         let identity = identity::of(target);
         if let Some(known) = identities.get(place).filter(|known| **known != identity) {
             return differs("identity", known, &identity);
+        }
+    }
+    Ok(())
+}
+
+/// Refuses other hosts than those that began it, and other targets there.
+fn same_hosts(then: &[HostOfMany], now: &[HostOfMany], refuse: Refuse<'_>) -> Result<(), Error> {
+    let names = |hosts: &[HostOfMany]| {
+        hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    if names(then) != names(now) {
+        let problem = format!("its hosts were {}, and are {}", names(then), names(now));
+        return Err(refuse(problem, "go on with the same hosts in the same order"));
+    }
+    for (old, new) in then.iter().zip(now) {
+        let of = |host: &HostOfMany| {
+            let sizes = host.targets.iter().map(|target| (target.path.clone(), target.size));
+            (sizes.collect::<Vec<_>>(), host.identities.clone())
+        };
+        if of(old) != of(new) {
+            let problem = format!("on {} there are other targets now than then", old.name);
+            return Err(refuse(problem, "bring back those that were measured, or run it again"));
         }
     }
     Ok(())
