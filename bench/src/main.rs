@@ -6,6 +6,7 @@
 mod bare_loop;
 mod conclusions;
 mod engine;
+mod hosts;
 mod instructions;
 mod map_bench;
 mod memory;
@@ -32,6 +33,7 @@ usage: cargo run --release -p fathom-bench -- BENCH [--write]
   open-loop     how exactly open loops keep their schedule, beside fio (two minutes)
   start         from the start to the first I/O, and between two points (five minutes)
   memory        how much memory a run of a day takes, and its report (a minute)
+  hosts         what a load on up to 1,000 hosts costs its coordinator (a minute)
   conclusions   how often what experiments conclude is wrong, on simulated devices with
                 noise; --seeds N for fewer than 200, and a part of an experiment's name
   maps FOLDER   how well `fathom map` does on the stored latency maps of a folder (*.csv), such
@@ -73,7 +75,7 @@ fn root() -> PathBuf {
 }
 
 /// Every bench, in the order of docs/performance.md.
-const BENCHES: [Bench; 9] = [
+const BENCHES: [Bench; 10] = [
     Bench { name: "engine", run: || Ok(engine::table(&engine::all(engine::EngineSize::FULL)?)) },
     Bench { name: "ring", run: || Ok(bare_loop::all(bare_loop::RingSize::FULL)?.table()) },
     Bench { name: "payload", run: || payload::all(payload::PayloadSize::FULL) },
@@ -91,6 +93,7 @@ const BENCHES: [Bench; 9] = [
         run: || Ok(start::all(start::StartSize::FULL, peers::Profile::Release)?.table()),
     },
     Bench { name: "memory", run: memory::bench },
+    Bench { name: "hosts", run: || hosts::all(hosts::HostsSize::FULL, peers::Profile::Release) },
     Bench { name: "conclusions", run: || conclusions::bench(conclusions::SEEDS, None) },
 ];
 

@@ -121,7 +121,13 @@ fn gathered(own: &[HostTrial], judgement: &mut Judgement) {
     }
     for (finding, hosts) in kinds {
         let evidence = format!("{}: {}", on(&hosts, judged), finding.evidence);
-        judgement.findings.push(Finding { evidence, ..finding.clone() });
+        let mut found = Finding { evidence, ..finding.clone() };
+        if found.code == "concurrent-fathom" && 1 < hosts.len() {
+            found.severity = Severity::Note;
+            "The hosts of this load use the same target, as was asked for."
+                .clone_into(&mut found.advice);
+        }
+        judgement.findings.push(found);
     }
     let all = own.iter().flat_map(|one| one.unchecked.iter().map(move |left| (&*one.host, left)));
     let mut kinds: Vec<(&Unchecked, Vec<&str>)> = Vec::new();
@@ -237,5 +243,16 @@ mod tests {
         assert_eq!(judgement.verdict(), Verdict::Suspect);
         assert_eq!(evidence(&judgement, "stall"), "On all 3 hosts; on b: long");
         assert_eq!(evidence(&judgement, "trend"), "On b: up");
+    }
+
+    #[test]
+    fn hosts_that_see_each_other_at_their_target_raise_no_doubt() {
+        let seen = || finding("concurrent-fathom", Severity::Suspect, "it was there");
+        let with = |name, findings| HostTrial { findings, ..host(name, 1000.0, 0) };
+        let all = [with("a", vec![seen()]), with("b", vec![seen()])];
+        assert_eq!(judge(&all, WINDOW).verdict(), Verdict::Sound);
+        // One alone sees somebody else.
+        let one = [with("a", vec![seen()]), with("b", Vec::new())];
+        assert_eq!(judge(&one, WINDOW).verdict(), Verdict::Suspect);
     }
 }

@@ -8,7 +8,7 @@ use fathom_core::stats::Estimate;
 
 use super::{Block, Entry, Fact, Head, Level, Table, Tone};
 use crate::document::{Document, Host, HostOfMany, HostTrial, Target, Trial, Verdict};
-use crate::figures::{self, or_unknown, plus_minus};
+use crate::figures::{self, TrialPart, or_unknown, plus_minus};
 
 /// Of more hosts than this a page that is short names only those with the fewest IOPS.
 const SHOWN: usize = 16;
@@ -89,7 +89,8 @@ pub fn of_trial(trial: &Trial, level: Level) -> Vec<Block> {
     }
     let heads = ["IOPS", "MiB/s", "mean", "p50", "p99", "began", "verdict"];
     let heads = [Head::words("host")].into_iter().chain(heads.map(Head::figures));
-    let mut table = Table::new("each host (times are response times)", heads);
+    let times = figures::time_name(TrialPart::whole(trial));
+    let mut table = Table::new(format!("each host (times are {times}s)"), heads);
     let mut hosts: Vec<&HostTrial> = trial.hosts.iter().collect();
     let hidden = match level {
         Level::Complete => 0,
