@@ -329,7 +329,7 @@ impl Fleet {
         let slowest = all.iter().min_by(|one, other| one.1.iops.total_cmp(&other.1.iops));
         let mut remark = match slowest {
             Some((name, slowest)) if 1 < all.len() => {
-                format!("slowest {name} ({} IOPS)", number(slowest.iops))
+                format!("slowest {name}: {}", number(slowest.iops))
             }
             _ => String::new(),
         };
