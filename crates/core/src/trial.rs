@@ -38,6 +38,13 @@ pub struct Trial {
     pub is_void: bool,
 }
 
+impl Trial {
+    /// Whether the trial of a host is missing.
+    pub fn has_lost_hosts(&self) -> bool {
+        self.hosts.iter().any(|host| host.lost.is_some())
+    }
+}
+
 /// A trace of a trial: how much of it is there, and how much is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Traced {

@@ -229,6 +229,10 @@ fn a_workload_comes_as_text_and_the_targets_stay_the_same() {
     };
     one.refused(&load("[stream\n", "sim:queue"), "theirs.toml");
     let text = "duration = \"1s\"\nwarm-up = \"0s\"\n[stream.users]\nqueue-depth = 3\n";
+    std::fs::write(place.join("secret.toml"), "a secret\n").unwrap();
+    one.say(&load("extends = \"secret.toml\"\n", "sim:queue"));
+    let answer = one.until("refused").to_string();
+    assert!(answer.contains("extends no file") && !answer.contains("a secret"), "{answer}");
     one.say(&load(text, "sim:queue"));
     one.until("prepared");
     one.say(&start());

@@ -148,6 +148,9 @@ fn judge(document: &Document, bound: Bound) -> Promise {
     }
     let is_credible = one.trials.iter().any(|trial| trial.verdict != Verdict::Void);
     let (kept, words) = match bound.holds(estimate) {
+        _ if one.trials.iter().any(|trial| trial.hosts.iter().any(|host| host.lost.is_some())) => {
+            (Answer::Unknown, "not tested, because a host was lost")
+        }
         Answer::Yes if !is_credible => (Answer::Unknown, "too fast to be true"),
         Answer::Yes if has_no_steady_state(document) => {
             (Answer::Unknown, "kept so far, without a steady state")
@@ -211,6 +214,7 @@ impl Bound {
         let offered = |of: &dyn Fn(f64, f64) -> f64| -> Option<f64> {
             let streams = trial.point.streams.iter().map(|stream| {
                 let rate = stream.pacing.offered_rate(Span(0), trial.window())?.0;
+                let rate = rate * trial.machines() as f64;
                 Some(of(rate, stream.block_sizes().largest().0 as f64))
             });
             streams.sum()

@@ -1,61 +1,76 @@
 //! The sum of records of one load that several hosts applied at the same time.
 
-use std::collections::BTreeMap;
-
 use super::{Buckets, Interval, Record, Stretch, Times};
 use crate::units::Span;
 
 impl Record {
     /// One record of loads that began together on several hosts. Its workers are those of all hosts,
     /// in the order of `parts`, so that every distribution is the sum of theirs to the last bit, as if
-    /// one machine had had all workers. The series are added up interval by interval; the window is
-    /// the longest one.
+    /// one machine had had all workers. The series are added up interval by interval, where a host that
+    /// could not tell several intervals apart has one long one for all hosts; the window is the longest
+    /// one.
     pub fn together(parts: Vec<Self>) -> Self {
-        let mut series: BTreeMap<(Span, u32), Interval> = BTreeMap::new();
-        let mut stretches: BTreeMap<(Span, u32), Stretch> = BTreeMap::new();
+        let longest = parts.iter().map(|part| part.window).max().unwrap_or_default();
+        let buckets = parts.iter().map(|part| part.buckets.clone()).reduce(|sum, one| {
+            let (sum, one) = (sum?, one?);
+            sum.plus(&one)
+        });
         let mut sum = Self {
-            window: parts.iter().map(|part| part.window).max().unwrap_or_default(),
+            window: longest,
             interrupted: parts.iter().any(|part| part.interrupted),
             ended_early: parts.iter().any(|part| part.ended_early),
             workers: Vec::new(),
             series: Vec::new(),
             stretches: Vec::new(),
-            buckets: None,
+            buckets: buckets.flatten(),
         };
         for part in parts {
-            for interval in part.series {
-                let (stream, start) = (interval.stream, interval.start);
-                let before = series.range_mut(..=(start, stream)).rev();
-                let mut own = before.map(|(_, one)| one).filter(|one| one.stream == stream).take(1);
-                match own.next().filter(|one| holds((one.start, one.length), start)) {
-                    Some(one) => one.add_beside(&interval),
-                    None => drop(series.insert((start, stream), interval)),
-                }
-            }
-            for stretch in part.stretches {
-                let (stream, start) = (stretch.stream, stretch.start);
-                let before = stretches.range_mut(..=(start, stream)).rev();
-                let mut own = before.map(|(_, one)| one).filter(|one| one.stream == stream).take(1);
-                match own.next().filter(|one| holds((one.start, one.length), start)) {
-                    Some(one) => one.add_beside(&stretch),
-                    None => drop(stretches.insert((start, stream), stretch)),
-                }
-            }
             sum.workers.extend(part.workers);
-            sum.buckets = match (sum.buckets.take(), part.buckets) {
-                (Some(one), Some(other)) => one.plus(&other),
-                (one, other) => one.or(other),
-            };
+            sum.series.extend(part.series);
+            sum.stretches.extend(part.stretches);
         }
-        sum.series = series.into_values().collect();
-        sum.stretches = stretches.into_values().collect();
+        sum.series = joined(sum.series);
+        sum.stretches = joined(sum.stretches);
         sum
     }
 }
 
-/// Whether a time lies in an interval.
-fn holds((start, length): (Span, Span), time: Span) -> bool {
-    start == time || (start < time && time < start + length)
+/// A part of a stream's series that can be added to another one at the same time.
+trait SeriesPart: Sized {
+    fn place(&self) -> (u32, Span, Span);
+    /// Adds another one, and then has the time of both.
+    fn add(&mut self, other: &Self, start: Span, length: Span);
+}
+
+/// Adds up what is at the same time, by start and stream.
+fn joined<T: SeriesPart>(mut slices: Vec<T>) -> Vec<T> {
+    slices.sort_by_key(|one| {
+        let (stream, start, length) = one.place();
+        (stream, start, std::cmp::Reverse(length))
+    });
+    let mut sums: Vec<T> = Vec::new();
+    for slice in slices {
+        let (stream, start, length) = slice.place();
+        let Some(last) = sums.last_mut() else {
+            sums.push(slice);
+            continue;
+        };
+        let (known, begin, long) = last.place();
+        let end = begin + long;
+        // Hosts begin some microseconds apart: less than half in common is another time.
+        let shared = end.min(start + length) - start;
+        if known == stream && (start == begin || length.min(long).0 < 2 * shared.0) {
+            let length = end.max(start + length) - begin;
+            last.add(&slice, begin, length);
+        } else {
+            sums.push(slice);
+        }
+    }
+    sums.sort_by_key(|one| {
+        let (stream, start, _) = one.place();
+        (start, stream)
+    });
+    sums
 }
 
 /// The larger of two lags.
@@ -63,9 +78,13 @@ fn later(one: Option<Span>, other: Option<Span>) -> Option<Span> {
     one.max(other)
 }
 
-impl Interval {
-    /// Adds an interval of another host at the same time.
-    fn add_beside(&mut self, other: &Self) {
+impl SeriesPart for Interval {
+    fn place(&self) -> (u32, Span, Span) {
+        (self.stream, self.start, self.length)
+    }
+
+    fn add(&mut self, other: &Self, start: Span, length: Span) {
+        (self.start, self.length) = (start, length);
         self.failed += other.failed;
         self.lag = later(self.lag, other.lag);
         for index in 0..2 {
@@ -90,9 +109,13 @@ impl Times {
     }
 }
 
-impl Stretch {
-    /// Adds a stretch of another host at the same time.
-    fn add_beside(&mut self, other: &Self) {
+impl SeriesPart for Stretch {
+    fn place(&self) -> (u32, Span, Span) {
+        (self.stream, self.start, self.length)
+    }
+
+    fn add(&mut self, other: &Self, start: Span, length: Span) {
+        (self.start, self.length) = (start, length);
         self.failed += other.failed;
         self.lag = later(self.lag, other.lag);
         for index in 0..2 {
@@ -148,6 +171,29 @@ mod tests {
         assert_eq!(sparse(&all), 3 * sparse(&one));
         let longest = |record: &Record| record.series.iter().map(|one| one.times[0].max).max();
         assert_eq!(longest(&all), longest(&one));
+    }
+
+    #[test]
+    fn an_interval_of_a_host_that_covers_several_of_another_takes_them_all() {
+        let interval = |start: u64, length: u64, ios: u64| Interval {
+            start: Span(start),
+            length: Span(length),
+            ios: [ios, 0],
+            ..Interval::default()
+        };
+        let fine = [
+            interval(0, 100, 1),
+            interval(100, 100, 2),
+            interval(200, 100, 3),
+            interval(300, 100, 4),
+        ];
+        let coarse = [interval(2, 300, 60), interval(302, 100, 40)];
+        for order in [[&fine[..], &coarse[..]], [&coarse[..], &fine[..]]] {
+            let all = joined(order.concat());
+            let seen: Vec<(u64, u64, u64)> =
+                all.iter().map(|one| (one.start.0, one.length.0, one.ios[0])).collect();
+            assert_eq!(seen, [(0, 302, 66), (300, 102, 44)]);
+        }
     }
 
     #[test]

@@ -43,7 +43,8 @@ fn lost(hosts: &[HostTrial], judgement: &mut Judgement) {
             "{which} The figures are those of the other {measured}; {} % of the load is missing.",
             number(share)
         ),
-        "Look at that host: its own result file holds what it measured. Then measure again.",
+        "Look at that host: what it measured is in its own result file, which the report names. Then \
+         measure again.",
     );
 }
 
@@ -103,6 +104,9 @@ fn differing(hosts: &[HostTrial], judgement: &mut Judgement) {
 fn gathered(own: &[HostTrial], judgement: &mut Judgement) {
     let judged = own.iter().filter(|one| one.lost.is_none()).count();
     let all = own.iter().flat_map(|one| one.findings.iter().map(move |found| (&*one.host, found)));
+    // A rating is that of all targets together.
+    let all = all
+        .filter(|(_, found)| !found.code.ends_with("-than-rated") && found.code != "below-rated");
     let mut kinds: Vec<(&Finding, Vec<&str>)> = Vec::new();
     for (host, finding) in all {
         match kinds.iter_mut().find(|(known, _)| known.code == finding.code) {

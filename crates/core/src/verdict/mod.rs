@@ -261,10 +261,13 @@ const OF_REAL_TARGETS: &[Check] = &[
 /// Judges a trial by the facts about the host and the targets. A region's target is a place in
 /// `targets`. A trial of several hosts is judged by what each of them found, and how they compare.
 pub fn judge(trial: &Trial, host: &Host, targets: &[Target]) -> Judgement {
-    if !trial.hosts.is_empty() {
-        return hosts::judge(&trial.hosts, trial.record.window);
-    }
     let case = Case { trial, host, targets };
+    if !trial.hosts.is_empty() {
+        let mut judgement = hosts::judge(&trial.hosts, trial.record.window);
+        rated::rated(&case, &mut judgement);
+        judgement.rank();
+        return judgement;
+    }
     let mut judgement = Judgement::default();
     OF_EVERY_TRIAL.iter().for_each(|check| check(&case, &mut judgement));
     if !case.is_simulated() {

@@ -37,7 +37,8 @@ pub fn run(args: &Run, socket: &Path) -> Result<u8, Error> {
         output::leave_stdout_to_the_document();
     }
     let here = this_machine::this_host();
-    let load = HostLoad::new(&args.request, this_machine::machine(&here).fresh_seed)?;
+    let template = Template::read(&args.request)?;
+    let load = load(&args.request, &template, this_machine::machine(&here).fresh_seed)?;
     let seed = load.seed();
     signals::be_orderly();
     let mut fleet = Fleet::gather(Router::connect(socket)?, load, 1)?;
@@ -77,7 +78,8 @@ pub fn run(args: &Run, socket: &Path) -> Result<u8, Error> {
 /// When a host cannot be reached, or would refuse.
 pub fn plan(request: &Request, socket: &Path) -> Result<u8, Error> {
     let here = this_machine::this_host();
-    let load = HostLoad::new(request, this_machine::machine(&here).fresh_seed)?;
+    let template = Template::read(request)?;
+    let load = load(request, &template, this_machine::machine(&here).fresh_seed)?;
     signals::be_orderly();
     let mut fleet = Fleet::gather(Router::connect(socket)?, load, 1)?;
     let prepared = fleet.plan(&[])?;
@@ -130,7 +132,8 @@ pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<P
     let template = Template::read(&args.request)?;
     let (axes, course) = sweep::asked(args, &template)?;
     let own = Request::load_options();
-    let is_possible = |axis: &&AxisArg| axis.name == HOSTS || own.contains(&axis.name);
+    let is_possible =
+        |axis: &&AxisArg| axis.name == HOSTS || (own.contains(&axis.name) && axis.name != "seed");
     if let Some(axis) = axes.iter().find(|axis| !is_possible(axis)) {
         return Err(Error::option(
             format!("--axis {}", axis.name),
@@ -140,7 +143,7 @@ pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<P
     }
     let here = this_machine::this_host();
     let fresh_seed = seed.unwrap_or_else(|| this_machine::machine(&here).fresh_seed);
-    let load = HostLoad::new(&args.request, fresh_seed)?;
+    let load = load(&args.request, &template, fresh_seed)?;
     signals::be_orderly();
     let points = axes.iter().map(|axis| axis.labels.len()).product::<usize>() as u32;
     let mut fleet = Fleet::gather(Router::connect(socket)?, load, points)?;
@@ -153,6 +156,9 @@ pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<P
     for named in sweep::combinations(&axes)? {
         let coordinates: Vec<Coordinate> = named.iter().map(sweep::coordinate).collect();
         let prepared = fleet.plan(&coordinates).map_err(|error| sweep::at(error, &named))?;
+        if candidates.is_empty() {
+            overwritten(&fleet, &prepared)?;
+        }
         targets = facts(&prepared[0]);
         let point = Point { name: sweep::name(&named), ..prepared[0].point.clone() };
         let once = course
@@ -167,6 +173,21 @@ pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<P
     let names = fleet.names().join(", ");
     prepared.about.push(format!("hosts    {}: {names}", fleet.names().len()));
     Ok(Prepared { fleet: Some(fleet), ..prepared })
+}
+
+/// The load for the hosts, once the workload is known to be one here.
+fn load(request: &Request, template: &Template<'_>, fresh_seed: u64) -> Result<HostLoad, Error> {
+    if template.is_of(None).is_err() {
+        let problem = "the workload has a table of an experiment, which hosts do not take";
+        return Err(Error::option(
+            "--hosts",
+            problem,
+            "give its settings as options, and the file without",
+        ));
+    }
+    let described = template.describe(&[])?.described;
+    let seed = described.streams.iter().find_map(|stream| stream.load.seed);
+    HostLoad::new(request, seed, fresh_seed)
 }
 
 /// An axis of hosts with as many as there are in the place of "N".
@@ -213,6 +234,18 @@ fn announce(fleet: &Fleet, prepared: &[PreparedHere]) -> Result<(), Error> {
     for line in &prepared[0].plan {
         output::say_folded(line)?;
     }
+    overwritten(fleet, prepared)?;
     let bound = time(fleet.clock_bound().0 as f64);
     output::say_folded(&format!("begins on all hosts together; their clocks are known to {bound}"))
+}
+
+/// Names every target of every host that would be overwritten.
+fn overwritten(fleet: &Fleet, prepared: &[PreparedHere]) -> Result<(), Error> {
+    for (host, one) in fleet.names().iter().zip(prepared) {
+        for target in one.targets.iter().filter(|target| target.is_overwritten) {
+            let stack = figures::stack(&target.facts);
+            output::say_folded(&format!("OVERWRITES on {host}: {}: {stack}", target.facts.path))?;
+        }
+    }
+    Ok(())
 }

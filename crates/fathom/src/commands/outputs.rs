@@ -203,6 +203,12 @@ pub fn holds(
     promises: &[Promise],
 ) -> Result<(), Error> {
     let finished = document.conclusion.as_ref().is_some_and(|end| end.ended == Ended::Completed);
+    let lost =
+        document.trials.iter().any(|trial| trial.hosts.iter().any(|host| host.lost.is_some()));
+    if lost && !(fail_if.is_empty() && promises.is_empty()) {
+        let why = "a host was lost: whether the conditions and promises hold is unknown".to_owned();
+        return Err(Error::Failed(Vec::from([why])));
+    }
     if !finished || document.verdict() == Some(Verdict::Void) {
         return Ok(());
     }

@@ -78,7 +78,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
     if let Some(found) = difference(&json(described), &json(Some(&prepared.described))) {
         return Err(refuse(format!("the experiment is another one now: {found}"), RUN_AGAIN));
     }
-    let done = document.trials.iter().take_while(|trial| !trial.interrupted).count();
+    let done = document.trials.iter().take_while(|trial| trial.is_whole()).count();
     for (target, then) in prepared.targets.iter_mut().zip(&document.header.targets) {
         // Probed at its beginning, and not again.
         target.reduction = then.reduction;

@@ -36,8 +36,18 @@ const ASKING: Duration = Duration::from_secs(5);
 /// From the order to begin to the beginning, besides the way to the farthest host: workers have to be
 /// made ready on each.
 const LEAD: Duration = Duration::from_millis(500);
+/// A lease is taken for at least and at most this long.
+const LEASES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(600));
 /// How soon a signal is seen.
 const NAP: Duration = Duration::from_millis(50);
+/// How long a host may be silent when its load has to be over: a trial may be long, and the way slow.
+const ENDING: Duration = Duration::from_secs(120);
+/// How long after its time the trial of a host may come. Agents give up targets that hang before that.
+const LATEST: Duration = Duration::from_secs(300);
+/// How long a host may take to prepare a load.
+const PREPARING: Duration = Duration::from_secs(300);
+/// More I/Os than this in a second are a mistake.
+const COUNT_MAX: u64 = 1 << 48;
 /// Between two looks at the progress of all hosts.
 const PERIOD: Duration = Duration::from_millis(950);
 
@@ -70,6 +80,8 @@ struct Attending {
 /// What a host did so far in a load.
 #[derive(Default)]
 struct HostCourse {
+    /// How far its clock was from the one here when it was told to begin.
+    offset: Option<ClockOffset>,
     /// When the load began, by the host's clock.
     began: Option<u64>,
     progress: Option<ProgressHere>,
@@ -202,13 +214,17 @@ impl Fleet {
             let words = self.load.for_host(&self.names()[host], host, at, seed);
             self.router.say(host, &AgentOrder::Prepare(words));
         }
-        // A target that takes long to answer is its own agent's business: it gives up by itself.
+        let until = Instant::now() + PREPARING;
         while let Some(host) = self.applying().iter().position(|host| host.prepared.is_none()) {
             if let Some(signal) = signals::came() {
                 return Err(Error::nothing_measured(signal));
             }
-            if self.is_silent(host) {
+            if self.hosts[host].lease < self.router.pulse(host, Pulse::silent) {
                 let problem = format!("it was silent for {} s", self.hosts[host].lease.as_secs());
+                return Err(unusable(&self.names()[host], problem));
+            }
+            if until < Instant::now() {
+                let problem = format!("it prepared no load for {} s", PREPARING.as_secs());
                 return Err(unusable(&self.names()[host], problem));
             }
             if let Some((host, what)) = self.router.hear(NAP)? {
@@ -246,21 +262,30 @@ impl Fleet {
         &self.hosts[..self.active]
     }
 
-    fn is_silent(&self, host: usize) -> bool {
-        self.hosts[host].lease < self.router.pulse(host, Pulse::silent)
-    }
-
     /// Takes what came of a host before a load began.
     fn takes(&mut self, host: usize, what: FromHost) -> Result<(), Error> {
         let name = &self.names()[host];
         match what {
             FromHost::Gone(why) => return Err(unusable(name, why)),
             FromHost::Said(said) => match *said {
-                AgentAnswer::Prepared(prepared) => self.hosts[host].prepared = Some(*prepared),
+                AgentAnswer::Prepared(prepared) => {
+                    let targets = prepared.targets.len() as u32;
+                    let mut regions = prepared.point.streams.iter().flat_map(|one| &one.regions);
+                    if prepared.point.possible().is_err()
+                        || targets == 0
+                        || regions.any(|region| targets <= region.target)
+                    {
+                        return Err(unusable(
+                            name,
+                            "its agent prepared no possible load".to_owned(),
+                        ));
+                    }
+                    self.hosts[host].prepared = Some(*prepared);
+                }
                 AgentAnswer::Refused { why, exit_code } => {
                     return Err(Error::from(Refusal {
                         kind: kind(exit_code),
-                        ..Refusal::denied(name.as_str(), why, "")
+                        ..Refusal::denied(name.as_str(), why, "nothing began on any host")
                     }));
                 }
                 // The end of a load before.
@@ -276,8 +301,9 @@ impl Fleet {
         let farthest = Duration::from_nanos(self.clock_bound().0);
         let at = unix_ns() + (LEAD + 4 * farthest).as_nanos() as u64;
         for host in 0..self.active {
-            let there = self.offset(host).map_or(at, |offset| offset.there(at));
-            self.hosts[host].course = HostCourse::default();
+            let offset = self.offset(host);
+            let there = offset.map_or(at, |offset| offset.there(at));
+            self.hosts[host].course = HostCourse { offset, ..HostCourse::default() };
             self.router.say(host, &AgentOrder::Start { at_unix_ns: there });
         }
         at
@@ -287,6 +313,9 @@ impl Fleet {
     fn attend(&mut self, live: &mut Live) -> Result<(), Error> {
         let mut told = Instant::now();
         let mut said_stop = false;
+        let takes = self.applying().iter().filter_map(|host| host.prepared.as_ref());
+        let takes = Duration::from_nanos(takes.map(|one| one.takes_ns).max().unwrap_or(0));
+        let begun = Instant::now();
         while self.applying().iter().any(|host| host.course.over.is_none()) {
             if let Some(signal) = signals::came()
                 && !said_stop
@@ -299,12 +328,20 @@ impl Fleet {
                 break;
             }
             if let Some((host, what)) = self.router.hear(NAP)? {
-                self.hosts[host].hear(what);
+                self.hosts[host].hear(what, said_stop);
             }
             for host in 0..self.active {
-                if self.hosts[host].course.over.is_none() && self.is_silent(host) {
-                    let lease = self.hosts[host].lease.as_secs();
-                    self.hosts[host].loses(format!("it was silent for {lease} s"));
+                if self.hosts[host].course.over.is_some() {
+                    continue;
+                }
+                // Its trial is on its way then, and may keep everything else of it waiting.
+                let is_ending = takes + LEAD < begun.elapsed();
+                let patience = self.hosts[host].lease.max(if is_ending { ENDING } else { LEAD });
+                let silent = self.router.pulse(host, Pulse::silent);
+                if patience < silent {
+                    self.hosts[host].loses(format!("it was silent for {} s", patience.as_secs()));
+                } else if takes + LATEST < begun.elapsed() {
+                    self.hosts[host].loses("its load did not end".to_owned());
                 }
             }
             if PERIOD <= told.elapsed() {
@@ -346,14 +383,16 @@ impl Fleet {
         let names = self.router.names()[..self.active].to_vec();
         let mut parts = Vec::with_capacity(names.len());
         for (place, name) in names.into_iter().enumerate() {
-            let offset = self.offset(place);
             let host = &mut self.hosts[place];
             let course = std::mem::take(&mut host.course);
             let measured = match course.over {
                 Some(Err(lost)) => Err(lost),
                 _ => match (&host.header, course.trial) {
                     (Some(header), Some(trial)) => {
-                        merging::read(header, &trial).map_err(|why| LostHost { why, after: None })
+                        let is_planned =
+                            |point: &Point| comparable(point) == comparable(&planned.point);
+                        merging::read(header, &trial, is_planned)
+                            .map_err(|why| LostHost { why, after: None })
                     }
                     _ => {
                         let why = "it measured nothing".to_owned();
@@ -361,7 +400,7 @@ impl Fleet {
                     }
                 },
             };
-            let began = course.began.zip(offset);
+            let began = course.began.zip(course.offset);
             parts.push(Measured { name, began, measured });
         }
         merging::together(planned, at, parts)
@@ -408,7 +447,7 @@ impl ManyHosts for Fleet {
 
 impl Attending {
     /// Takes what came of the host while a load runs.
-    fn hear(&mut self, what: FromHost) {
+    fn hear(&mut self, what: FromHost, was_stopped: bool) {
         match what {
             FromHost::Gone(why) => {
                 self.loses(why.clone());
@@ -420,9 +459,15 @@ impl Attending {
             FromHost::Result(_) => {}
             FromHost::Said(said) => match *said {
                 AgentAnswer::Began { unix_ns } => self.course.began = Some(unix_ns),
-                AgentAnswer::Progress(progress) => self.course.progress = Some(progress),
-                AgentAnswer::Ended { .. } => {
+                AgentAnswer::Progress(progress) if is_possible(&progress) => {
+                    self.course.progress = Some(progress);
+                }
+                AgentAnswer::Progress(_) => {}
+                AgentAnswer::Ended { completed } if completed || was_stopped => {
                     self.course.over.get_or_insert(Ok(()));
+                }
+                AgentAnswer::Ended { .. } => {
+                    self.loses("its load ended before its time".to_owned())
                 }
                 AgentAnswer::Refused { why, .. } => {
                     self.loses(why.clone());
@@ -457,6 +502,17 @@ fn comparable(point: &Point) -> Point {
     Point { name: String::new(), seed: 0, ..point.clone() }
 }
 
+/// Whether figures can be added up: what a host says may be anything.
+fn is_possible(progress: &ProgressHere) -> bool {
+    let ios: u128 = progress.response_time.buckets.iter().map(|(_, ios)| u128::from(*ios)).sum();
+    ios < u128::from(COUNT_MAX)
+        && progress.failed < COUNT_MAX
+        && progress.response_time.sum_ns < u128::from(u64::MAX)
+        && [progress.iops, progress.bytes_per_second, progress.trims_per_second]
+            .iter()
+            .all(|rate| (0.0..1e18).contains(rate))
+}
+
 /// The progress of several hosts together; none without any.
 fn together<'a>(all: impl Iterator<Item = &'a ProgressHere>) -> Option<Progress> {
     let mut times = Histogram::default();
@@ -476,7 +532,7 @@ fn together<'a>(all: impl Iterator<Item = &'a ProgressHere>) -> Option<Progress>
         sum.last_second.iops += one.iops;
         sum.last_second.bandwidth += one.bytes_per_second;
         sum.last_second.trims += one.trims_per_second;
-        sum.failed += one.failed;
+        sum.failed = sum.failed.saturating_add(one.failed);
     }
     let sum = sum?;
     Some(Progress { last_second: sum.last_second.with_times(&times), ..sum })
@@ -505,12 +561,15 @@ fn greeted(name: &str, what: FromHost) -> Result<Attending, Error> {
     match *said {
         AgentAnswer::Hello { fathom_version, measurement_version, lease_ns, host, .. } => {
             if fathom_version != VERSION || measurement_version != MEASUREMENT_VERSION {
-                let problem = format!("it has fathom {fathom_version}, and {VERSION} runs here");
+                let problem = format!(
+                    "it has fathom {fathom_version} with measurement version {measurement_version}, and \
+                     {VERSION} with {MEASUREMENT_VERSION} runs here"
+                );
                 return Err(Error::target(name, problem, "install the same version on all hosts"));
             }
             Ok(Attending {
                 facts: *host,
-                lease: Duration::from_nanos(lease_ns),
+                lease: Duration::from_nanos(lease_ns).clamp(LEASES.0, LEASES.1),
                 prepared: None,
                 header: None,
                 gone: None,

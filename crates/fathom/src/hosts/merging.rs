@@ -1,10 +1,14 @@
 //! Makes one trial of the trials of all hosts.
 
+use std::collections::BTreeSet;
+
 use fathom_core::Quantile;
 use fathom_core::experiment::Planned;
 use fathom_core::findings::{Finding, Obstacle, Unchecked};
 use fathom_core::hosts::{ClockOffset, HostStart, HostTrial, LostHost};
 use fathom_core::measure::Record;
+use fathom_core::plan::worker_count;
+use fathom_core::spec::Point;
 use fathom_core::stats;
 use fathom_core::trial::Trial;
 use fathom_core::verdict::known_code;
@@ -22,15 +26,31 @@ pub struct Measured {
     pub measured: Result<document::Trial, LostHost>,
 }
 
-/// Reads the trial of a host, with the checks of every result file.
+/// Reads the trial of a host, with the checks of every result file. Its point has to be the planned one,
+/// with as many workers as that has.
 ///
 /// # Errors
 ///
 /// When it cannot be used: why.
-pub fn read(header: &str, trial: &str) -> Result<document::Trial, String> {
+pub fn read(
+    header: &str,
+    trial: &str,
+    is_planned: impl Fn(&Point) -> bool,
+) -> Result<document::Trial, String> {
     let text = format!("{header}\n{trial}\n");
     let document = document::read(text.as_bytes()).map_err(|error| error.problem())?;
-    document.trials.into_iter().next().ok_or("its trial is torn".to_owned())
+    let trial = document.trials.into_iter().next().ok_or("its trial is torn".to_owned())?;
+    let regions = trial.point.streams.iter().flat_map(|stream| &stream.regions);
+    let targets: BTreeSet<u32> = regions.map(|region| region.target).collect();
+    let mut cells = trial.workers.iter().flat_map(|worker| &worker.cells);
+    let workers: u32 = trial.point.streams.iter().map(worker_count).sum();
+    let fits = trial.workers.len() == workers as usize
+        && cells.all(|cell| targets.contains(&cell.target))
+        && trial.window() <= trial.point.window;
+    match fits && is_planned(&trial.point) {
+        true => Ok(trial),
+        false => Err("its trial is not that of the planned load".to_owned()),
+    }
 }
 
 /// The trial of all hosts, whose common start was then by the clock here.
@@ -70,9 +90,7 @@ pub fn together(planned: Planned, at: u64, all: Vec<Measured>) -> Result<Trial, 
             "look at the hosts: each has a result file of its own",
         ));
     };
-    let mut record = Record::together(records);
-    // An experiment does not go on without a host, and measures this point again if it is resumed.
-    record.interrupted |= hosts.iter().any(|host| host.lost.is_some());
+    let record = Record::together(records);
     Ok(Trial {
         point: planned.point,
         place: planned.place,

@@ -41,6 +41,10 @@ impl Pulse {
     pub fn answers(&mut self, id: u64, told: u64, answered: u64) {
         let Some(place) = self.open.iter().position(|(open, _)| *open == id) else { return };
         let Some((_, asked)) = self.open.remove(place) else { return };
+        // A clock here that was set back meanwhile would make the worst answer the best one.
+        if answered < asked {
+            return;
+        }
         self.exchanges.push_back(Exchange { asked, told, answered });
         if KEPT < self.exchanges.len() {
             self.exchanges.pop_front();

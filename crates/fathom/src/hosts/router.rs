@@ -114,7 +114,7 @@ impl Router {
 
     /// Asks a host for its time, besides the questions of each second.
     pub fn ask(&self, host: usize) {
-        ask_one(&self.to, &self.names[host], &mut locked(&self.pulses)[host]);
+        ask_one(&self.to, &self.names, &self.pulses, host);
     }
 
     /// The signs of life of a host.
@@ -134,19 +134,23 @@ fn say(to: &Mutex<UnixStream>, host: &str, order: &AgentOrder) {
     }
 }
 
-fn ask_one(to: &Mutex<UnixStream>, host: &str, pulse: &mut Pulse) {
+/// The lock is not held while the question is written: what waits to be read may have to be read first.
+fn ask_one(to: &Mutex<UnixStream>, names: &[String], pulses: &Mutex<Vec<Pulse>>, host: usize) {
     let asked = unix_ns();
-    pulse.asks(asked, asked);
-    say(to, host, &AgentOrder::Clock { id: asked });
+    locked(pulses)[host].asks(asked, asked);
+    say(to, &names[host], &AgentOrder::Clock { id: asked });
 }
 
 /// Asks all hosts for their time, each second, until the router is let go.
 fn ask(to: &Mutex<UnixStream>, names: &[String], pulses: &Mutex<Vec<Pulse>>, ended: &Receiver<()>) {
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(PERIOD) {
-        for (host, name) in names.iter().enumerate() {
-            ask_one(to, name, &mut locked(pulses)[host]);
-        }
+        (0..names.len()).for_each(|host| ask_one(to, names, pulses, host));
     }
+}
+
+/// The host of a line that cannot be read as a whole.
+fn named(line: &str) -> Option<&str> {
+    Some(line.strip_prefix(r#"{"host":""#)?.split_once('"')?.0)
 }
 
 /// Reads the router's lines until its end.
@@ -165,7 +169,18 @@ fn hear(
         }
         let answered = unix_ns();
         let text = String::from_utf8_lossy(&bytes);
-        let Ok(line) = serde_json::from_str::<RouterLine<'_>>(&text) else { return };
+        let line = match serde_json::from_str::<RouterLine<'_>>(&text) {
+            Ok(line) => line,
+            Err(cause) => match named(&text).and_then(|name| places.get(name)) {
+                // Its agent has spoilt the line; the others go on.
+                Some(&host) => {
+                    let why = format!("its agent said something that is no message ({cause})");
+                    drop(heard.send((host, FromHost::Gone(why))));
+                    continue;
+                }
+                None => return,
+            },
+        };
         let Some(&host) = places.get(&line.host) else { continue };
         let what = match (line.line, line.gone) {
             (Some(said), _) => of_agent(said.get()).unwrap_or_else(|cause| {

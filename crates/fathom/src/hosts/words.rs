@@ -39,7 +39,11 @@ impl HostLoad {
     /// # Errors
     ///
     /// When its workload cannot be read, or a consent names no host.
-    pub fn new(request: &Request, fresh_seed: u64) -> Result<Self, Error> {
+    pub fn new(
+        request: &Request,
+        described_seed: Option<u64>,
+        fresh_seed: u64,
+    ) -> Result<Self, Error> {
         let mut targets: Vec<String> =
             request.targets.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let mut others: Vec<String> =
@@ -63,9 +67,9 @@ impl HostLoad {
         let (seeds, typed): (Vec<Typed>, Vec<Typed>) =
             request.load_in_words().partition(|one| one.name == "seed");
         let seed = seeds.iter().filter_map(|one| one.value.as_deref()?.parse().ok()).next_back();
-        let seed = seed.unwrap_or(fresh_seed);
+        let seed = seed.or(described_seed).unwrap_or(fresh_seed);
         for (option, name) in request.consent.named() {
-            if !name.contains(':') {
+            if !name.contains(':') || name.starts_with('/') {
                 return Err(Error::option(
                     format!("{option} {name}"),
                     "it names no host, and what it allows holds for one host alone",
@@ -91,13 +95,15 @@ impl HostLoad {
     /// has this seed.
     pub fn for_host(&self, name: &str, number: usize, at: &[Coordinate], seed: u64) -> LoadInWords {
         let here = |text: &String| text.replace(HOST, name).replace(NUMBER, &number.to_string());
-        let mut words: Vec<String> = self.targets.iter().map(here).collect();
-        words.extend(self.others.iter().cloned());
+        let mut words: Vec<String> = self.others.clone();
         let replaced = |typed: &&Typed| at.iter().any(|one| one.axis == typed.name);
         words.extend(self.typed.iter().filter(|typed| !replaced(typed)).map(Typed::word));
         let options = at.iter().filter(|one| one.axis != HOSTS);
         words.extend(options.map(|one| format!("--{}={}", one.axis, one.label)));
         words.push(format!("--seed={}", seed.wrapping_add(SEEDS_APART * number as u64)));
+        // A target may begin with a hyphen.
+        words.push("--".to_owned());
+        words.extend(self.targets.iter().map(here));
         let own = |names: &[String]| -> Vec<String> {
             let of = |typed: &String| {
                 let (host, target) = typed.split_once(':')?;
@@ -107,7 +113,10 @@ impl HostLoad {
         };
         LoadInWords {
             words,
-            workload: self.workload.clone(),
+            workload: self.workload.as_ref().map(|workload| WorkloadText {
+                name: workload.name.clone(),
+                text: here(&workload.text),
+            }),
             consent: Allowed {
                 overwrite: self.consent.overwrite,
                 destroy: own(&self.consent.destroy),
@@ -135,7 +144,7 @@ mod tests {
         let line: Vec<String> =
             ["fathom", "run"].iter().chain(words).map(|w| (*w).to_owned()).collect();
         let Command::Run(run) = Args::reread(&line).unwrap().command else { panic!("a run") };
-        HostLoad::new(&run.request, 100)
+        HostLoad::new(&run.request, None, 100)
     }
 
     #[test]
@@ -152,7 +161,7 @@ mod tests {
         ])
         .unwrap();
         let words = load.for_host("b", 1, &[], 100);
-        assert_eq!(words.words[0], "/data/b-1");
+        assert_eq!(words.words[words.words.len() - 2..], ["--", "/data/b-1"]);
         assert!(words.words.contains(&"--queue-depth=4".to_owned()), "{words:?}");
         assert!(words.words.contains(&"--seed=1000100".to_owned()), "{words:?}");
         assert_eq!(
@@ -168,7 +177,7 @@ mod tests {
         let at =
             [Coordinate { axis: "queue-depth".to_owned(), label: "16".to_owned(), value: None }];
         let words = load.for_host("a", 0, &at, load.seed()).words;
-        assert_eq!(words, ["sim:ssd", "--queue-depth=16", "--seed=7"]);
+        assert_eq!(words, ["--queue-depth=16", "--seed=7", "--", "sim:ssd"]);
     }
 
     #[test]

@@ -248,13 +248,7 @@ impl Session<'_> {
                 .and_then(|()| self.trial(*planned, experiment, (means, course.loaded), live));
             let mut trial = match ran {
                 Ok(trial) => trial,
-                Err(error) => {
-                    // The cause goes to the user; the file says that no more will come.
-                    let concluded = experiment.so_far();
-                    let sentences = Vec::from([error.to_string()]);
-                    conclude(journal, Ended::Failed, &Concluded { sentences, ..concluded })?;
-                    return Err(error);
-                }
+                Err(error) => return self.without_trial(error, experiment, journal),
             };
             let gave_up = trial.record.workers.iter().any(|worker| worker.gave_up);
             if trial.record.interrupted && trial.record.window == Span(0) && !gave_up {
@@ -273,7 +267,8 @@ impl Session<'_> {
                 // More measurements would be lost.
                 return Ok((Ended::Failed, unsaved(experiment.so_far())));
             }
-            let interrupted = trial.record.interrupted;
+            // An experiment does not go on without a host.
+            let interrupted = trial.record.interrupted || trial.has_lost_hosts();
             last = Some(trial);
             if interrupted {
                 let ended =
@@ -281,6 +276,24 @@ impl Session<'_> {
                 return Ok((ended, experiment.so_far()));
             }
         }
+    }
+
+    /// How an experiment ends where a point has no trial.
+    fn without_trial(
+        &self,
+        error: Error,
+        experiment: &dyn Experiment,
+        journal: &mut Journal,
+    ) -> Result<(Ended, Concluded), Error> {
+        let concluded = experiment.so_far();
+        if matches!(error, Error::Interrupted { .. }) {
+            // A signal that came before the load of this point began.
+            return Ok((Ended::Interrupted, concluded));
+        }
+        // The cause goes to the user; the file says that no more will come.
+        let sentences = Vec::from([error.to_string()]);
+        conclude(journal, Ended::Failed, &Concluded { sentences, ..concluded })?;
+        Err(error)
     }
 
     /// Judges a trial and writes it to the result file, even if its judgment panics.

@@ -60,6 +60,8 @@ struct Varied<'a> {
 /// A workload as it is written, merged.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
+    /// Whether it comes as text from elsewhere, and may extend no file of this host.
+    reads_no_files: bool,
     sources: Vec<Source>,
     name: Option<String>,
     vars: BTreeMap<String, (String, At)>,
@@ -93,7 +95,7 @@ impl Loaded {
     ///
     /// When it cannot be parsed.
     pub fn of_text(name: &str, text: &str) -> Result<Self, Error> {
-        let mut loaded = Self::default();
+        let mut loaded = Self { reads_no_files: true, ..Self::default() };
         match loaded.add_text((name.to_owned(), text.to_owned()), None, &mut Vec::new()) {
             Ok(()) => Ok(loaded),
             Err(problem) => Err(refuse(&problem, &loaded.sources)),
@@ -137,6 +139,16 @@ impl Loaded {
             let base_name = string(base)?;
             let base_name = match shipped::text(base_name) {
                 Some(_) => base_name.to_owned(),
+                // A message about one would show a line of any file.
+                None if self.reads_no_files => {
+                    let title =
+                        format!("a workload that is sent to a host extends no file: {base_name}");
+                    return Err(Problem::new(
+                        title,
+                        Some(base.at.clone()),
+                        "put its text here".to_owned(),
+                    ));
+                }
                 None => folder_of(Path::new(&name)).join(base_name).display().to_string(),
             };
             chain.push(name);

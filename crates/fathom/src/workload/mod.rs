@@ -166,7 +166,7 @@ impl<'a> Template<'a> {
     }
 
     /// Refuses a workload that describes an experiment, unless it is one with this table.
-    fn is_of(&self, own: Option<Table>) -> Result<(), Error> {
+    pub fn is_of(&self, own: Option<Table>) -> Result<(), Error> {
         let Some(loaded) = &self.loaded else { return Ok(()) };
         let has = |table: &Table| loaded.table(*table).is_some();
         if own.as_ref().is_some_and(has) {

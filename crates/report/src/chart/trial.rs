@@ -274,7 +274,7 @@ fn offered_over_time(trial: &Trial, pieces: &[Piece<Rates>]) -> Option<Vec<f64>>
     let offered = |piece: &Piece<Rates>| {
         let (from, to) = (piece.start, piece.start + piece.length);
         let offered = streams.iter().filter_map(|stream| stream.pacing.offered_rate(from, to));
-        let sum: f64 = offered.map(|rate| rate.0).sum();
+        let sum: f64 = offered.map(|rate| rate.0).sum::<f64>() * trial.machines() as f64;
         (sum * 10.0).round() / 10.0
     };
     Some(pieces.iter().map(offered).collect())

@@ -399,7 +399,7 @@ fn load() -> Vec<Column> {
             |row| {
                 let window = row.trial.point.window;
                 let offered = row.stream.and_then(|stream| stream.pacing.offered_load(window));
-                optional(offered.map(|load| load.0))
+                optional(offered.map(|load| load.0 * row.trial.machines() as f64))
             },
         ),
         column(

@@ -457,6 +457,16 @@ impl Trial {
         }
     }
 
+    /// Whether it ran to its end, on all hosts: an experiment that goes on measures others again.
+    pub fn is_whole(&self) -> bool {
+        !self.interrupted && self.hosts.iter().all(|host| host.lost.is_none())
+    }
+
+    /// How many machines applied the load and have a trial. What a point asks for, each of them did.
+    pub fn machines(&self) -> usize {
+        self.hosts.iter().filter(|host| host.lost.is_none()).count().max(1)
+    }
+
     /// The window as it was.
     pub fn window(&self) -> Span {
         Span(self.window_ns)

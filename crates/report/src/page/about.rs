@@ -46,7 +46,7 @@ pub fn about(document: &Document, level: Level) -> Vec<Block> {
         0 => {}
         more => facts.push(Fact::new("target", format!("and {more} more"))),
     }
-    facts.extend(hosts::facts(document));
+    facts.extend(hosts::facts(document, level));
     facts.extend(header.host.as_ref().map(|host| Fact::new("host", figures::host(host))));
     if Level::Full <= level {
         facts.push(Fact::new("command", figures::command_line(&header.command_line)));

@@ -17,7 +17,7 @@ const SHOWN: usize = 16;
 const NAMED: usize = 12;
 
 /// The hosts, and what differs between them; empty if one machine applied the load.
-pub fn facts(document: &Document) -> Vec<Fact> {
+pub fn facts(document: &Document, level: Level) -> Vec<Fact> {
     let hosts = &document.header.hosts;
     if hosts.is_empty() {
         return Vec::new();
@@ -29,6 +29,15 @@ pub fn facts(document: &Document) -> Vec<Fact> {
     };
     let mut facts = vec![Fact::new("hosts", format!("{}: {named}", names.len()))];
     facts.extend(differences(hosts).into_iter().map(|text| Fact::new("differ", text)));
+    if Level::Full <= level {
+        facts.extend(hosts.iter().map(|host| {
+            let targets =
+                host.targets.iter().map(|one| format!("{}: {}", one.path, figures::stack(one)));
+            let targets: Vec<String> = targets.collect();
+            let text = format!("{}; its own result is {}", targets.join("; "), host.result);
+            Fact::new(format!("on {}", host.name), text)
+        }));
+    }
     facts
 }
 
@@ -155,6 +164,7 @@ pub fn on_each(trial: &Trial) -> String {
     match trial.hosts.len() {
         0 => String::new(),
         1 => format!(", on {}", trial.hosts[0].host),
+        many if trial.machines() < many => format!(", on {} of {many} hosts", trial.machines()),
         many => format!(", on each of {} hosts", number(many as f64)),
     }
 }

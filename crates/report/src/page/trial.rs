@@ -386,6 +386,7 @@ fn accounts(document: &Document, trial: &Trial) -> Vec<Block> {
 
 fn in_flight(part: TrialPart<'_>) -> Fact {
     let depth: u32 = part.loads().map(|stream| stream.pacing.queue_depth()).sum();
+    let depth = depth as usize * part.trial.machines();
     let achieved: f64 = part.workers().map(|worker| worker.queue_depth).sum();
     let asked = if part.is_open() { "up to" } else { "of" };
     let achieved = figures::significant(achieved);
@@ -404,7 +405,7 @@ fn offered(part: TrialPart<'_>) -> Option<Fact> {
     {
         return None;
     }
-    let offered: f64 = loads.iter().sum();
+    let offered: f64 = loads.iter().sum::<f64>() * trial.machines() as f64;
     let open = |worker: &Worker| {
         part.has(worker.stream) && trial.point.streams[worker.stream as usize].pacing.is_open()
     };
