@@ -31,6 +31,11 @@ def test_the_words_of_fathom_keep_their_order() -> None:
     assert request.agent == ["fathom", "agent", "--results=r"]
 
 
+def test_check_is_the_plan_of_fathom() -> None:
+    assert resolved("check --local 1 x").command == "plan"
+    assert resolved("sweep --local 1 x").command == "sweep"
+
+
 def test_local_agents_run_the_fathom_of_this_machine(fathom: str) -> None:
     assert resolved("run --local 1").agent == [fathom, "agent"]
     assert resolved("run --local 1 --fathom-there /x").agent == ["/x", "agent"]
@@ -41,6 +46,9 @@ def test_local_agents_run_the_fathom_of_this_machine(fathom: str) -> None:
     [
         ("quick --local 1", "'quick' is no command that runs over many hosts: begin with one of"),
         ("--local 1 run", "'--local' is no command"),
+        ("peak --local 1", "`fathom peak` takes no hosts yet: give one of run, sweep, resume, check"),
+        ("sustain x", "`fathom sustain` takes no hosts yet"),
+        ("plan --local 1", "'plan' is no command that runs over many hosts: begin with one of run"),
         ("run x", "the command line does not say where the agents run: give one of --ssh"),
         ("run --ssh a --local 1", "--ssh and --local exclude each other: give one"),
         ("run --local", "the command line is not clear (argument --local: expected one argument)"),
@@ -71,8 +79,9 @@ def test_a_refusal_is_one_line_without_a_traceback(bench: Bench) -> None:
 
 def test_help_names_no_option_that_fathom_has(real_fathom: str) -> None:
     ours = {word for action in make_parser()._actions for word in action.option_strings}
-    for command in COMMANDS:
+    for command in COMMANDS.values():
         shown = subprocess.run([real_fathom, command, "--help"], capture_output=True, text=True)
+        assert shown.returncode == 0
         theirs = {word.strip(",") for word in shown.stdout.split() if word.startswith("-")}
         assert ours & theirs <= {"-h", "--help"}
 

@@ -19,22 +19,25 @@ from fathom_hosts.links.ssh import ssh_links
 from fathom_hosts.refusal import Refusal
 from fathom_hosts.router import Router
 
-COMMANDS = ("run", "sweep", "peak", "sustain", "check")
+# What runs over many hosts, and the command of fathom that does it.
+COMMANDS = {"run": "run", "sweep": "sweep", "resume": "resume", "check": "plan"}
+NOT_YET = ("peak", "sustain")
 
 EXIT_REFUSED = 2
 
 USAGE = "fathom-hosts COMMAND (--ssh HOSTS | --local N | --scheduler ADDRESS) [WORDS OF FATHOM...]"
 
 DESCRIPTION = """\
-Run one experiment of fathom over many hosts. COMMAND is run, sweep, peak, sustain or check. All
-options that are not listed here, and all targets, go to `fathom COMMAND` on this machine. It tells
-the agent of each host what to do, shows what they measure, and writes the result."""
+Run one experiment of fathom over many hosts. COMMAND is run, sweep or resume; check shows what each
+host would do, and starts nothing (`fathom plan`). All options that are not listed here, and all
+targets, go to `fathom COMMAND` on this machine. It tells the agent of each host what to do, shows
+what they measure, and writes the result."""
 
 EXAMPLES = """\
 examples:
   fathom-hosts run --local 2 sim:ssd --duration 10s
   fathom-hosts run --ssh host1,host2 /mnt/shared/data --queue-depth 16
-  fathom-hosts peak --ssh @hosts.txt --fathom-there /opt/fathom /dev/nvme0n1
+  fathom-hosts check --ssh @hosts.txt --fathom-there /opt/fathom /dev/nvme0n1
   fathom-hosts run --scheduler tls://10.0.0.5:8786 --tls-ca ca.pem --tls-cert me.pem \\
       --tls-key me.key /mnt/shared/data"""
 
@@ -49,7 +52,7 @@ class Parser(argparse.ArgumentParser):
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for."""
+    """What the user asked for. The command is the one of fathom."""
 
     command: str
     own: argparse.Namespace
@@ -101,6 +104,9 @@ def resolve(argv: Sequence[str]) -> Request:
     if argv[0] == "--version":
         parser.parse_args(["--version"])
     command, words = argv[0], list(argv[1:])
+    if command in NOT_YET:
+        remedy = f"give one of {', '.join(COMMANDS)}"
+        raise Refusal(f"`fathom {command}`", "takes no hosts yet", remedy)
     if command not in COMMANDS:
         remedy = f"begin with one of {', '.join(COMMANDS)}, and give options after it"
         raise Refusal(repr(command), "is no command that runs over many hosts", remedy)
@@ -115,7 +121,7 @@ def resolve(argv: Sequence[str]) -> Request:
     for option, value in (("--results", own.agent_results), ("--lease", own.lease)):
         if value is not None:
             agent.append(f"{option}={value}")
-    return Request(command, own, words, fathom, agent)
+    return Request(COMMANDS[command], own, words, fathom, agent)
 
 
 def check(own: argparse.Namespace, words: Sequence[str]) -> None:
