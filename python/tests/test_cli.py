@@ -46,7 +46,7 @@ def test_local_agents_run_the_fathom_of_this_machine(fathom: str) -> None:
     [
         ("quick --local 1", "'quick' is no command that runs over many hosts: begin with one of"),
         ("--local 1 run", "'--local' is no command"),
-        ("peak --local 1", "`fathom peak` takes no hosts yet: give one of run, sweep, resume, check"),
+        ("peak --local 1", "`fathom peak` takes no hosts yet: give one of run, sweep, resume"),
         ("sustain x", "`fathom sustain` takes no hosts yet"),
         ("plan --local 1", "'plan' is no command that runs over many hosts: begin with one of run"),
         ("run x", "the command line does not say where the agents run: give one of --ssh"),

@@ -154,7 +154,7 @@ def choose_workers(workers: Mapping[str, tuple[str, str]]) -> dict[str, str]:
 
 
 def _set_up_dask() -> None:
-    """The settings that are the client's. README.md has those of the scheduler and the workers."""
+    """The settings that are the client's. docs/hosts.md has the cluster's."""
     settings: dict[str, object] = {"distributed.comm.retry.count": 0}
     for name in ("connect", "tcp"):
         key = f"distributed.comm.timeouts.{name}"
