@@ -41,6 +41,22 @@ own_cgroups() {
   find /sys/fs/cgroup -maxdepth 3 -type d -name "$(cgroup_prefix "$1")*" 2>/dev/null | tac
 }
 
+# A network namespace is named like a cgroup. Its links go with it, and only processes keep it.
+own_namespaces() {
+  local file
+  for file in "/run/netns/$(cgroup_prefix "$1")"*; do
+    [[ ! -e $file ]] || echo "${file##*/}"
+  done
+}
+remove_namespaces() {
+  local item process
+  for item in $(own_namespaces "$1"); do
+    # Those of a login have another environment.
+    for process in $(ip netns pids "$item" 2>/dev/null); do kill -KILL "$process" 2>/dev/null || true; done
+    ip netns delete "$item" || true
+  done
+}
+
 # Compressed memory has no path. So a section leaves a file with the name of the device in its folder before
 # it makes /dev/zramN.
 own_zrams() {
@@ -55,6 +71,7 @@ leftovers() {
   own_mounts "$1" | sed 's/^/mount /'
   own_loops "$1" | sed 's/^/loop device /'
   own_cgroups "$1" | sed 's/^/cgroup /'
+  own_namespaces "$1" | sed 's/^/network namespace /'
   own_zrams "$1" | sed 's/^/compressed memory /'
 }
 
@@ -82,6 +99,7 @@ sweep_resources() {
     for item in $(own_processes "$bed"); do
       if [[ $round -eq 1 ]]; then kill -TERM "$item"; else kill -KILL "$item"; fi 2>/dev/null || true
     done
+    remove_namespaces "$bed"
     for item in $(own_zrams "$bed"); do
       { echo 1 >"/sys/block/$item/reset" && echo "${item#zram}" >/sys/class/zram-control/hot_remove; } 2>/dev/null || true
     done
