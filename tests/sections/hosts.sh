@@ -24,7 +24,8 @@ export -f install
 export venv
 in_turn bash -c install || cannot_run "the Python packages cannot be installed"
 # The package's own checks run beside the rest.
-setsid flock "$venv.lock" "$FATHOM_ROOT/python/check" "$venv" >python-check.log 2>&1 &
+# A background job of a script ignores SIGINT; the tests need it.
+env --default-signal=INT,QUIT setsid flock "$venv.lock" "$FATHOM_ROOT/python/check" "$venv" >python-check.log 2>&1 &
 python_check=$!
 later "kill -- -$python_check 2>/dev/null"
 
