@@ -332,7 +332,7 @@ chmod +x other-version
 mkdir refused
 fathom_hosts run --local 3 sim:ssd --fathom-there "$FATHOM_BED/other-version" --agent-results "$FATHOM_BED/refused" --out refused.jsonl
 check "another version: exit code" status_is 2 3
-check "another version: it is named" says 'it has fathom 9\.9\.9, and .* runs here: install the same version'
+check "another version: it is named" says 'it has fathom 9\.9\.9 .* runs here: install the same version'
 check "another version: nothing begins" bash -c '! ls refused.jsonl refused/*'
 fathom_hosts peak --local 2 sim:ssd
 check "peak takes no hosts yet" says 'peak. takes no hosts yet'

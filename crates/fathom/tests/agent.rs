@@ -300,7 +300,9 @@ fn an_agent_whose_words_nobody_reads_ends_all_the_same() {
         says.write_all(question.as_bytes()).is_err()
     });
     let status = one.agent.wait().unwrap();
-    assert_eq!(status.code(), Some(0), "nothing was measured: {status}");
+    // On a busy machine the questions fill the pipe before the first answer is in it. Then the agent ends
+    // after its patience.
+    assert!([Some(0), Some(143)].contains(&status.code()), "nothing was measured: {status}");
     assert!(asks.join().unwrap(), "all was read");
     assert!(place.names().is_empty(), "{:?}", place.names());
 }

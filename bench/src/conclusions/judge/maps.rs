@@ -71,6 +71,11 @@ pub fn map(heard: &Heard<'_>) -> Vec<Judged> {
     for sentence in &heard.session.sentences {
         if sentence.starts_with("The map goes up to ") {
             judged.extend(carried(heard, sentence));
+        } else if sentence.starts_with("The target carries up to ") {
+            // Where it ends is judged by the sentence that counts its cells.
+            let reads =
+                sentence.split_once("; reads at ").map(|(_, reads)| format!("Reads at {reads}"));
+            judged.extend(reads.iter().flat_map(|reads| reach(heard, reads)));
         } else if sentence.starts_with("Reads at ") {
             judged.extend(reach(heard, sentence));
         } else if sentence.starts_with("Not to be relied on: Cells that were measured again") {

@@ -6,6 +6,9 @@ use crate::conclusions::lab::{Noise, burst};
 /// Half of the last digit of a percentage as the sentences round it.
 const ROUNDED: f64 = 0.0051;
 
+/// How a sentence about a steady state starts.
+const STEADY: [&str; 3] = ["Steady: ", "Steady throughout: ", "Steady from round "];
+
 /// If at least this many settings could be the answer, the sentence leaves the question open.
 const MANY: usize = 4;
 
@@ -37,11 +40,15 @@ fn saturation(heard: &Heard<'_>, truth: f64, losses: &[(f64, f64)]) -> Vec<Judge
     let mut judged = Vec::new();
     let sentences = &heard.session.sentences;
     for (place, sentence) in sentences.iter().enumerate() {
-        let next = sentences.get(place + 1).map_or("", String::as_str);
-        let is_known = ["It could be ", "As the guide asks", "NOT as the guide asks"]
+        let next: Vec<&str> = sentences[place + 1..]
+            .iter()
+            .map(String::as_str)
+            .take_while(|one| leaves_open(one))
+            .collect();
+        let is_known = ["As the guide asks", "NOT as the guide asks"]
             .iter()
             .any(|start| sentence.starts_with(start));
-        if is_known {
+        if is_known || leaves_open(sentence) {
             continue;
         }
         if sentence.starts_with("The official run ") {
@@ -60,9 +67,9 @@ fn saturation(heard: &Heard<'_>, truth: f64, losses: &[(f64, f64)]) -> Vec<Judge
         } else if let Some(choice) =
             between(sentence, "Queue depth ", " saturates").and_then(number)
         {
-            let mut could_be = others(next);
+            let mut could_be: Vec<f64> = next.iter().flat_map(|one| others(one)).collect();
             could_be.push(choice);
-            let whole = format!("{sentence} {next}");
+            let whole = format!("{sentence} {}", next.join(" "));
             let right = could_be.contains(&truth);
             judged.push(match MANY <= could_be.len() && right {
                 true => Judged::open("saturates", &whole),
@@ -76,9 +83,20 @@ fn saturation(heard: &Heard<'_>, truth: f64, losses: &[(f64, f64)]) -> Vec<Judge
     judged
 }
 
-/// "It could be 4, 16 or 32 as well: ..."
+/// What a sentence about settings that could be the answer as well has behind them.
+const OPEN: &str = ": the probes cannot tell";
+
+fn leaves_open(sentence: &str) -> bool {
+    sentence.contains(OPEN)
+}
+
+/// "1 or 4 may be enough, at 0.4 to 0.6 times the p50: ...", "95 % of the best may need 16 or 32: ..."
 fn others(sentence: &str) -> Vec<f64> {
-    let list = between(sentence, "It could be ", " as well").unwrap_or_default();
+    let clause = sentence.split(OPEN).next().unwrap_or_default();
+    let list = match clause.split_once(" of the best may need ") {
+        Some((_, above)) => above.split(", at ").next().unwrap_or_default(),
+        None => clause.split(" may be enough").next().unwrap_or_default(),
+    };
     list.replace(" or ", ", ").split(", ").filter_map(number).collect()
 }
 
@@ -215,7 +233,7 @@ fn sustain(heard: &Heard<'_>, step: Option<usize>) -> Vec<Judged> {
             });
             continue;
         }
-        if sentence.starts_with("Steady: ") {
+        if STEADY.iter().any(|start| sentence.starts_with(start)) {
             judged.push(Judged::holds("steady", sentence, is_steady(&speeds)));
         } else if sentence.contains("is unknown") {
             judged.push(Judged::open("steady", sentence));

@@ -10,6 +10,14 @@ const ALIKE: f64 = 0.01;
 /// The share of the best that is enough in the study of concurrent writes, as set in the bench.
 const ENOUGH: f64 = 0.9;
 
+/// Whether it is the answer to a study's question, which says in short what other sentences say. Those are
+/// judged.
+fn is_in_short(sentence: &str) -> bool {
+    let is_speed = sentence.starts_with("Beside ") && sentence.contains(" times as fast");
+    let is_cost = sentence.contains(" costs ") && sentence.contains(" of sequential reads and ");
+    sentence.starts_with("The target is saturated by ") || is_speed || is_cost
+}
+
 /// The study of concurrent writes on a device that treats all data alike.
 pub fn write_concurrency(heard: &Heard<'_>) -> Vec<Judged> {
     writers(heard, false)
@@ -22,7 +30,7 @@ pub fn write_concurrency_compressed(heard: &Heard<'_>) -> Vec<Judged> {
 
 fn writers(heard: &Heard<'_>, compresses: bool) -> Vec<Judged> {
     let mut judged = Vec::new();
-    for sentence in &heard.session.sentences {
+    for sentence in heard.session.sentences.iter().filter(|one| !is_in_short(one)) {
         let one = payloads(sentence, compresses).map(|one| Vec::from([one]));
         let one = one.or_else(|| blocks(heard, sentence)).or_else(|| sizes(heard, sentence));
         judged.extend(one.unwrap_or_else(|| Vec::from([Judged::unread(sentence)])));
@@ -97,7 +105,7 @@ fn ratio(kind: &'static str, sentence: &str, said: &str, truth: f64) -> Option<J
 pub fn multi_stream(heard: &Heard<'_>) -> Vec<Judged> {
     let mut judged = Vec::new();
     let sentences = heard.session.sentences.iter();
-    for sentence in sentences.filter(|one| !is_about_the_run(one)) {
+    for sentence in sentences.filter(|one| !(is_about_the_run(one) || is_in_short(one))) {
         let one = fastest(heard, sentence)
             .or_else(|| array(heard, sentence))
             .or_else(|| one_request(heard, sentence))
@@ -256,7 +264,7 @@ fn crowd(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<Ve
 pub fn access_mix(heard: &Heard<'_>) -> Vec<Judged> {
     let mut judged = Vec::new();
     let sentences = heard.session.sentences.iter();
-    for sentence in sentences.filter(|one| !is_about_the_run(one)) {
+    for sentence in sentences.filter(|one| !(is_about_the_run(one) || is_in_short(one))) {
         let one = ranks(heard, sentence)
             .or_else(|| costs(heard, sentence))
             .or_else(|| mixes_beside_reads(heard, sentence))

@@ -36,7 +36,7 @@ fn judged(heard: &Heard<'_>, compresses: bool) -> Vec<Judged> {
 
 /// Whether a sentence says only how the trials were made, and nothing about the device.
 pub fn is_about_the_run(sentence: &str) -> bool {
-    sentence.starts_with("No point was repeated, so ")
+    sentence.starts_with("Each point was measured once.")
 }
 
 /// `None` for an unknown sentence.
