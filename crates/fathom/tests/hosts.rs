@@ -176,7 +176,9 @@ fn with_data(place: &Place, names: &[&str]) {
 /// Waits until a host's load begins: then its own file has its header.
 fn until_loaded(place: &Place, name: &str) {
     let own = place.join(name).join("own.jsonl");
+    let until = Instant::now() + Duration::from_secs(120);
     while std::fs::metadata(&own).map_or(0, |facts| facts.len()) == 0 {
+        assert!(Instant::now() < until, "{name} begins no load");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -273,6 +275,11 @@ fn a_host_that_is_killed_is_missing_and_the_others_go_on() {
     assert_has(&said, &["a host was lost: whether the conditions and promises hold is unknown"]);
     router.end();
     let all = read(&place.join("all.jsonl"));
+    assert_eq!(
+        all.conclusion.as_ref().unwrap().ended,
+        Ended::Completed,
+        "there was no other point"
+    );
     let trial = &all.trials[0];
     let lost: Vec<bool> = trial.hosts.iter().map(|host| host.lost.is_some()).collect();
     assert_eq!(lost, [false, true, false]);
@@ -365,7 +372,7 @@ fn nothing_begins_where_one_host_refuses_or_would_do_something_else() {
         assert!(own.is_empty() && !place.join("all.jsonl").exists(), "{args:?}");
         std::fs::remove_file(place.join("router")).unwrap();
     };
-    refused(&["run", "data", "-q", "1"], 3, &["c: its load would not be that of a", "--size"]);
+    refused(&["run", "data", "-q", "1"], 3, &["c: its load would not be that of a: ", "--size"]);
     refused(&["run", "nothing", "-q", "1"], 3, &["nothing", "does not exist"]);
     let write = ["run", "data", "--read-share", "0%", "--size", "1m"];
     refused(&write, 3, &["what is there would be lost"]);

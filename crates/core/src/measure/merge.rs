@@ -73,11 +73,6 @@ fn joined<T: SeriesPart>(mut slices: Vec<T>) -> Vec<T> {
     sums
 }
 
-/// The larger of two lags.
-fn later(one: Option<Span>, other: Option<Span>) -> Option<Span> {
-    one.max(other)
-}
-
 impl SeriesPart for Interval {
     fn place(&self) -> (u32, Span, Span) {
         (self.stream, self.start, self.length)
@@ -86,7 +81,7 @@ impl SeriesPart for Interval {
     fn add(&mut self, other: &Self, start: Span, length: Span) {
         (self.start, self.length) = (start, length);
         self.failed += other.failed;
-        self.lag = later(self.lag, other.lag);
+        self.lag = self.lag.max(other.lag);
         for index in 0..2 {
             self.times[index] = match (self.ios[index], other.ios[index]) {
                 (_, 0) => self.times[index],
@@ -117,7 +112,7 @@ impl SeriesPart for Stretch {
     fn add(&mut self, other: &Self, start: Span, length: Span) {
         (self.start, self.length) = (start, length);
         self.failed += other.failed;
-        self.lag = later(self.lag, other.lag);
+        self.lag = self.lag.max(other.lag);
         for index in 0..2 {
             self.bytes[index].0 += other.bytes[index].0;
             self.response_time[index].merge(&other.response_time[index]);

@@ -43,7 +43,6 @@ pub fn run(args: &Run, socket: &Path) -> Result<u8, Error> {
     signals::be_orderly();
     let mut fleet = Fleet::gather(Router::connect(socket)?, load, 1)?;
     let prepared = fleet.plan(&[])?;
-    fleet.is_planned();
     announce(&fleet, &prepared)?;
     let targets = facts(&prepared[0]);
     let point = prepared[0].point.clone();

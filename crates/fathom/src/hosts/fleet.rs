@@ -60,8 +60,6 @@ pub struct Fleet {
     hosts: Vec<Attending>,
     /// How many of the hosts apply the load, from the first one on.
     active: usize,
-    /// Whether the next load is prepared.
-    is_ready: bool,
 }
 
 /// A host whose agent attends.
@@ -123,7 +121,7 @@ impl Fleet {
             hosts[host] = Some(greeted(name, what)?);
         }
         let hosts: Vec<Attending> = hosts.into_iter().flatten().collect();
-        let mut fleet = Self { router, load, active: hosts.len(), hosts, is_ready: false };
+        let mut fleet = Self { router, load, active: hosts.len(), hosts };
         fleet.compare_clocks()?;
         Ok(fleet)
     }
@@ -170,7 +168,7 @@ impl Fleet {
     }
 
     /// Prepares the load at these coordinates on every host, for the plan: what each of them prepared,
-    /// in their order. Such a load may begin as the next one.
+    /// in their order.
     ///
     /// # Errors
     ///
@@ -179,11 +177,6 @@ impl Fleet {
         self.active = self.hosts.len();
         self.prepare(at, self.load.seed())?;
         Ok(self.hosts.iter().filter_map(|host| host.prepared.clone()).collect())
-    }
-
-    /// The load that was planned last is the first one to begin.
-    pub fn is_planned(&mut self) {
-        self.is_ready = true;
     }
 
     /// The hosts for the header of a result, as they prepared the first load.
@@ -236,21 +229,15 @@ impl Fleet {
 
     /// Refuses hosts whose load would be another one than that of the first host.
     fn same_load(&self) -> Result<(), Error> {
-        let point = |host: &Attending| {
-            let point = host.prepared.as_ref().map(|prepared| comparable(&prepared.point));
-            serde_json::to_value(point).expect("a point is plain data")
-        };
         let names = self.names();
-        let first = point(&self.hosts[0]);
-        for (name, host) in names.iter().zip(self.applying()).skip(1) {
-            let own = point(host);
-            let Some((field, theirs, here)) = difference::first_of(&first, &own) else { continue };
+        let points = self.applying().iter().filter_map(|host| Some(&host.prepared.as_ref()?.point));
+        let mut points = names.iter().zip(points);
+        let Some((_, first)) = points.next() else { return Ok(()) };
+        for (name, own) in points {
+            let Some(differs) = difference_of(first, own) else { continue };
             return Err(Error::target(
                 name.as_str(),
-                format!(
-                    "its load would not be that of {}: {field} is {here}, and {theirs} there",
-                    names[0]
-                ),
+                format!("its load would not be that of {}: {differs}", names[0]),
                 "give all hosts targets of one size, or choose the region with --offset and --size",
             ));
         }
@@ -312,17 +299,15 @@ impl Fleet {
     /// Waits until the load is over on every host.
     fn attend(&mut self, live: &mut Live) -> Result<(), Error> {
         let mut told = Instant::now();
+        let mut looked = Instant::now();
         let mut said_stop = false;
         let takes = self.applying().iter().filter_map(|host| host.prepared.as_ref());
         let takes = Duration::from_nanos(takes.map(|one| one.takes_ns).max().unwrap_or(0));
         let begun = Instant::now();
         while self.applying().iter().any(|host| host.course.over.is_none()) {
-            if let Some(signal) = signals::came()
-                && !said_stop
-            {
+            if signals::came().is_some() && !said_stop {
                 (0..self.hosts.len()).for_each(|host| self.router.say(host, &AgentOrder::Stop {}));
                 said_stop = true;
-                live.remark(format!("ends on all hosts (signal {signal})"));
             }
             if signals::hurries() {
                 break;
@@ -330,19 +315,10 @@ impl Fleet {
             if let Some((host, what)) = self.router.hear(NAP)? {
                 self.hosts[host].hear(what, said_stop);
             }
-            for host in 0..self.active {
-                if self.hosts[host].course.over.is_some() {
-                    continue;
-                }
-                // Its trial is on its way then, and may keep everything else of it waiting.
-                let is_ending = takes + LEAD < begun.elapsed();
-                let patience = self.hosts[host].lease.max(if is_ending { ENDING } else { LEAD });
-                let silent = self.router.pulse(host, Pulse::silent);
-                if patience < silent {
-                    self.hosts[host].loses(format!("it was silent for {} s", patience.as_secs()));
-                } else if takes + LATEST < begun.elapsed() {
-                    self.hosts[host].loses("its load did not end".to_owned());
-                }
+            // Not at each message: a thousand hosts say a thousand a second.
+            if NAP <= looked.elapsed() {
+                looked = Instant::now();
+                self.give_up(takes, begun.elapsed());
             }
             if PERIOD <= told.elapsed() {
                 told = Instant::now();
@@ -350,6 +326,23 @@ impl Fleet {
             }
         }
         Ok(())
+    }
+
+    /// Gives up the hosts that are silent, or that go on long after the time that the load takes.
+    fn give_up(&mut self, takes: Duration, since: Duration) {
+        for (host, one) in self.hosts[..self.active].iter_mut().enumerate() {
+            if one.course.over.is_some() {
+                continue;
+            }
+            // Its trial is on its way then, and may keep everything else of it waiting.
+            let is_ending = takes + LEAD < since;
+            let patience = if is_ending { one.lease.max(ENDING) } else { one.lease };
+            if patience < self.router.pulse(host, Pulse::silent) {
+                one.loses(format!("it was silent for {} s", patience.as_secs()));
+            } else if takes + LATEST < since {
+                one.loses("its load did not end".to_owned());
+            }
+        }
     }
 
     /// Shows the progress of all hosts together.
@@ -389,8 +382,7 @@ impl Fleet {
                 Some(Err(lost)) => Err(lost),
                 _ => match (&host.header, course.trial) {
                     (Some(header), Some(trial)) => {
-                        let is_planned =
-                            |point: &Point| comparable(point) == comparable(&planned.point);
+                        let is_planned = |own: &Point| difference_of(&planned.point, own).is_none();
                         merging::read(header, &trial, is_planned)
                             .map_err(|why| LostHost { why, after: None })
                     }
@@ -425,19 +417,11 @@ impl ManyHosts for Fleet {
         }
         let coordinates = &planned.place.coordinates;
         self.active = hosts_at(coordinates).unwrap_or(self.hosts.len()).min(self.hosts.len());
-        if !std::mem::take(&mut self.is_ready) {
-            self.prepare(coordinates, planned.point.seed)?;
-        }
-        let told = self.hosts[0].prepared.as_ref().map(|prepared| comparable(&prepared.point));
-        let json = |point: &Point| serde_json::to_value(point).expect("a point is plain data");
-        if let Some(told) = told
-            && let Some((field, wanted, there)) =
-                difference::first_of(&json(&comparable(&planned.point)), &json(&told))
-        {
-            return Err(unusable(
-                &self.names()[0],
-                format!("its load is not the planned one: {field} is {there} instead of {wanted}"),
-            ));
+        self.prepare(coordinates, planned.point.seed)?;
+        let told = self.hosts[0].prepared.as_ref();
+        if let Some(differs) = told.and_then(|told| difference_of(&planned.point, &told.point)) {
+            let problem = format!("its load is not the planned one: {differs}");
+            return Err(unusable(&self.names()[0], problem));
         }
         let at = self.start();
         self.attend(live)?;
@@ -500,6 +484,19 @@ const TRIAL: &str = r#"{"line":"trial","#;
 /// A point without what may differ from host to host.
 fn comparable(point: &Point) -> Point {
     Point { name: String::new(), seed: 0, ..point.clone() }
+}
+
+/// "streams.0.regions.0.length is 2, and not 4": where a point is not the wanted one, but for what may
+/// differ from host to host.
+fn difference_of(wanted: &Point, point: &Point) -> Option<String> {
+    let (wanted, point) = (comparable(wanted), comparable(point));
+    if wanted == point {
+        return None;
+    }
+    let json = |point: &Point| serde_json::to_value(point).expect("a point is plain data");
+    let (wanted, point) = (json(&wanted), json(&point));
+    let (field, wanted, here) = difference::first_of(&wanted, &point)?;
+    Some(format!("{field} is {here}, and not {wanted}"))
 }
 
 /// Whether figures can be added up: what a host says may be anything.

@@ -267,13 +267,15 @@ impl Session<'_> {
                 // More measurements would be lost.
                 return Ok((Ended::Failed, unsaved(experiment.so_far())));
             }
-            // An experiment does not go on without a host.
-            let interrupted = trial.record.interrupted || trial.has_lost_hosts();
+            let (interrupted, lost) = (trial.record.interrupted, trial.has_lost_hosts());
             last = Some(trial);
             if interrupted {
                 let ended =
                     if signals::came().is_some() { Ended::Interrupted } else { Ended::Failed };
                 return Ok((ended, experiment.so_far()));
+            }
+            if lost {
+                return Ok(without_a_host(experiment, last.as_ref()));
             }
         }
     }
@@ -307,7 +309,8 @@ impl Session<'_> {
     ) {
         let (judgement, mistake) = or_a_mistake(|| judged(trial, self.host, contents, experiment));
         contents.ran(&trial.point);
-        trial.is_void = judgement.verdict() == Verdict::Void;
+        // Without a host it is no trial of its point, whatever its figures are worth.
+        trial.is_void = judgement.verdict() == Verdict::Void || trial.has_lost_hosts();
         course.take(judgement.verdict_on_result(), trial.point.time());
         let form = course.form();
         journal.append_result(&|out| document::write_trial(out, trial, &judgement, form));
@@ -608,6 +611,19 @@ fn hangs(concluded: Concluded) -> Concluded {
     let Concluded { mut sentences, found } = concluded;
     sentences.push(why.to_owned());
     Concluded { sentences, found }
+}
+
+/// How an experiment ends whose last trial lacks a host: points before and after it would not be
+/// comparable.
+fn without_a_host(experiment: &mut dyn Experiment, last: Option<&Trial>) -> (Ended, Concluded) {
+    if let Step::Done(concluded) = experiment.next(last) {
+        return (Ended::Completed, concluded);
+    }
+    let why = "It ended here, because a host was lost: `fathom-hosts resume` with all hosts measures this \
+               point again, and goes on.";
+    let Concluded { mut sentences, found } = experiment.so_far();
+    sentences.push(why.to_owned());
+    (Ended::Failed, Concluded { sentences, found })
 }
 
 /// The findings, and that they are nowhere but here.

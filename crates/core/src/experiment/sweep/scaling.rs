@@ -47,10 +47,16 @@ fn sentence(sweep: &Sweep, curve: &Curve<'_>) -> Option<String> {
             format!("{}: ", names.collect::<Vec<_>>().join(", "))
         }
     };
+    let changes = match (ratio.is_more(), ratio.is_less()) {
+        (true, _) => "rises",
+        (_, true) => "falls to",
+        // Chance can explain it.
+        _ => "may not rise: it changes to",
+    };
     let share = |times: f64| percent(times * few / many);
     let reached = sweep.in_words(last.level.estimate.value);
     Some(format!(
-        "{whose}{} {} to {} hosts throughput rises {:.2} times ({:.2} to {:.2}), to {reached}: each of \
+        "{whose}{} {} to {} hosts throughput {changes} {:.2} times ({:.2} to {:.2}), to {reached}: each of \
          {} does {} of what {} ({} to {}).",
         if whose.is_empty() { "From" } else { "from" },
         first.load.label,
