@@ -11,6 +11,7 @@ mod levels;
 mod record;
 mod series;
 mod settling;
+mod sides;
 mod stalls;
 
 pub use batches::{
@@ -26,6 +27,10 @@ pub use series::{
 pub use settling::{
     EXCURSION_MAX, MSER_MIN, RANGE_MAX, ROUNDS, SteadyState, Trend, WarmUp, linear_trend, mser5,
     rounds, steady_state,
+};
+pub use sides::{
+    Criterion, Decision, Design, Difference, Figure, Looks, Outcome, Sample, SideBySide, decide,
+    difference,
 };
 pub use stalls::{STALL_MIN, Stall, Stalls, stalls};
 
