@@ -4,6 +4,7 @@
 //! is rendered without its device, and on any machine.
 
 pub mod chart;
+pub mod comparison;
 pub mod csv;
 pub mod document;
 pub mod export;
