@@ -28,6 +28,10 @@ pub mod exit {
     pub const OUTPUT: u8 = 5;
     /// Measured, but a condition of `--fail-if` holds, or a promise was not kept.
     pub const FAILED: u8 = 6;
+    /// Compared, and no condition of `--fail-if` is shown to hold, but one is undecided.
+    pub const UNDECIDED: u8 = 7;
+    /// Compared, and something is not comparable.
+    pub const NOT_COMPARABLE: u8 = 8;
     /// Ended by a signal: this plus the signal's number, as in shells.
     pub const SIGNAL: u8 = 128;
 
@@ -41,6 +45,8 @@ Exit codes:
   4  measured, but void: the numbers are not what was asked for
   5  a result could not be written or read
   6  measured, and a condition of --fail-if holds, or a promise is not kept
+  7  compared, and a condition of --fail-if is undecided
+  8  compared, and something is not comparable
   130, 143  ended by Ctrl-C or SIGTERM; what was measured until then is kept";
 }
 
@@ -54,6 +60,8 @@ pub enum Error {
     /// What the user named as failure: each condition of `--fail-if` that holds, as it was typed and
     /// why, and each promise that was not kept.
     Failed(Vec<String>),
+    /// Results that cannot be compared, and why.
+    NotComparable(String),
     /// A signal ended it.
     Interrupted {
         /// The signal's number.
@@ -107,6 +115,7 @@ impl Error {
                 RefusalKind::File => exit::OUTPUT,
             },
             Self::Failed(_) => exit::FAILED,
+            Self::NotComparable(_) => exit::NOT_COMPARABLE,
             Self::Interrupted { signal, .. } => exit::SIGNAL + *signal as u8,
         }
     }
@@ -116,7 +125,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refusal(refusal) => refusal.fmt(f),
-            Self::Workload(text) => f.write_str(text),
+            Self::Workload(text) | Self::NotComparable(text) => f.write_str(text),
             Self::Failed(all) => f.write_str(&all.join("; ")),
             Self::Interrupted { signal, meaning } => write!(
                 f,

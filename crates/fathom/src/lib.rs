@@ -110,6 +110,7 @@ fn perform(command: &Command) -> Result<u8, Error> {
         Command::Prepare(args) => commands::prepare::perform(args),
         Command::Calibrate(args) => commands::calibrate::perform(args),
         Command::Report(args) => commands::report::perform(args),
+        Command::Compare(args) => commands::compare::perform(args),
         Command::Export(args) => commands::export::perform(args),
         Command::Import(args) => commands::import::perform(args),
         Command::Completions(args) => commands::completions::perform(args),

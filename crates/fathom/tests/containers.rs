@@ -151,3 +151,25 @@ fn the_image_holds_what_dist_makes_and_nothing_else() {
     let ignored: Vec<&str> = ignored.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(ignored, ["*", &format!("!{built}")]);
 }
+
+#[test]
+fn the_pipeline_is_yaml_and_has_the_commands_of_its_page() {
+    let text = read("examples/ci-github.yaml");
+    let documents = YamlLoader::load_from_str(&text).unwrap();
+    let steps = documents[0]["jobs"]["compare"]["steps"].as_vec().unwrap();
+    let runs: Vec<&str> = steps.iter().filter_map(|step| step["run"].as_str()).collect();
+    let joined = |text: &str| {
+        let text = text.replace("\\\n", " ");
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let script = joined(&runs.join("\n"));
+    let page = read("docs/ci.md");
+    let measured = page.lines().find(|line| line.starts_with("fathom run ")).unwrap();
+    assert!(script.contains(measured), "{measured}\n{script}");
+    let compared = page.lines().find(|line| line.starts_with("fathom compare ")).unwrap();
+    for word in compared.split_whitespace() {
+        assert!(script.contains(word), "{word}\n{script}");
+    }
+    // Undecided is a warning; every other code is passed on.
+    assert!(script.contains("\"$ended\" = 7") && script.contains("exit \"$ended\""), "{script}");
+}

@@ -19,8 +19,10 @@ use common::{Place, code, stderr, stdout};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The pages whose blocks of commands are run.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 13] = [
     "README.md",
+    "docs/ci.md",
+    "docs/compare.md",
     "docs/diskspd.md",
     "docs/install.md",
     "docs/trace.md",
@@ -235,6 +237,21 @@ fn prepare(place: &Place, words: &[String]) {
             let run = ["run", "sim:ssd", "-d", "2s", "--warm-up", "0s", "--out", file()];
             assert_eq!(code(&place.run(&run)), 0);
         }
+        "compare" => {
+            let of_axis = words.iter().any(|word| word == "--by");
+            let results = words.iter().filter(|word| word.ends_with(".jsonl"));
+            for (seed, name) in ["1", "2"].into_iter().zip(results) {
+                let sweep: &[&str] = match of_axis {
+                    true => &["--axis", "queue-depth=8,32", "--yes"],
+                    false => &["--axis", "queue-depth=8", "--yes"],
+                };
+                let first =
+                    ["sweep", "sim:queue,noise-between=1%", "-d", "200ms", "--repeats", "3"];
+                let rest = ["--warm-up", "0", "--seed", seed, "--out", name];
+                let output = place.run(&[&first[..], sweep, &rest].concat());
+                assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+            }
+        }
         "export" => {
             let map = ["map", "sim:grid", "--grid", "3x3", "--yes", "--out", file()];
             let output = place.run(&map);
@@ -275,7 +292,7 @@ fn did_it(words: &[String], output: &Output) -> bool {
         // Polling works only in some places: most drivers have no queue that can be polled.
         2 | 3 if words.iter().any(|word| word == "--polled") => told.contains("poll"),
         // The condition of the example holds for what stands in for its result.
-        6 => words.iter().any(|word| word == "--fail-if"),
+        6 | 7 => words.iter().any(|word| word == "--fail-if"),
         _ => false,
     }
 }

@@ -17,6 +17,7 @@ use fathom_core::{Bytes, Quantile, Span, printable};
 use fathom_report::thresholds::Threshold;
 
 use super::axes::{self, AxisArg};
+use super::comparing::Compare;
 use super::habits;
 use super::help;
 use super::options::{AccessArgs, Consent, Promised, Reports, Request, Results, StartArgs, Typed};
@@ -122,6 +123,8 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Show a result file's report, or write it as HTML, Markdown or CSV
     Report(Report),
+    /// Compare results: which is slower, and can the figures tell?
+    Compare(Compare),
     /// Write a result in the format of another program
     Export(Export),
     /// Convert results of fio or Diskplorer into a result file

@@ -324,6 +324,27 @@ const ALL: &[Brief] = &[
         ],
     },
     Brief {
+        command: "compare",
+        rows: &[&[
+            ("results", "Result files; the first is what the others are compared with"),
+            ("by", "Compare the values of an axis within one result"),
+            ("match", "How points belong together: workload, name, order"),
+            ("margin", "The difference that does not matter [default: 5%]"),
+            ("metric", "The figures to compare: iops,p99"),
+            ("fail-if", "Exit code 6 if this is shown: 'p99 worse than 5%'"),
+            ("html", "Write a self-contained HTML report"),
+            ("markdown", "Write Markdown for a pull request, or show it"),
+            ("junit", "Write JUnit's XML for a CI server"),
+            ("json", "Print the comparison as JSON"),
+            ("details", "Show every point, and all that differs"),
+        ]],
+        examples: &[
+            "fathom compare before.jsonl after.jsonl",
+            "fathom compare before.jsonl after.jsonl --fail-if 'p99 worse than 5%'",
+            "fathom compare depths.jsonl --by queue-depth --html depths.html",
+        ],
+    },
+    Brief {
         command: "export",
         rows: &[
             RESULT,

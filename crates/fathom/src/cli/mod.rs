@@ -3,6 +3,7 @@
 
 pub mod args;
 pub mod axes;
+pub mod comparing;
 pub mod described;
 mod habits;
 pub mod help;

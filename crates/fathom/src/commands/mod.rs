@@ -3,6 +3,7 @@
 pub mod agent;
 mod browser;
 pub mod calibrate;
+pub mod compare;
 pub mod completions;
 pub mod diskspd;
 mod experiment;

@@ -3,6 +3,7 @@
 
 pub mod breakdown;
 mod colors;
+pub mod comparison;
 mod contours;
 pub mod grid;
 pub mod jobs;

@@ -318,6 +318,11 @@ fn nines_of(trial: &Trial) -> Lines {
             None => add(&flow.service_time, name.to_owned(), false),
         }
     }
+    on_nines(series)
+}
+
+/// Distributions on an axis on which each nine has the same width.
+pub(super) fn on_nines(series: Vec<Series>) -> Lines {
     let last = series.iter().flat_map(|one| &one.dots).map(|dot| dot.x).fold(2.0, f64::max);
     let label = |nines: u32| match nines {
         0 => "0 %".to_owned(),
@@ -336,7 +341,7 @@ fn nines_of(trial: &Trial) -> Lines {
 }
 
 /// Points of the distribution: nines, and milliseconds.
-fn nines(times: &Histogram) -> Vec<Dot> {
+pub(super) fn nines(times: &Histogram) -> Vec<Dot> {
     let steps = (1..=180).map(|step| f64::from(step) / 20.0);
     let dots = steps.filter_map(|nines| {
         let ns = figures::carried(times, Quantile(1.0 - 10f64.powf(-nines)))?;

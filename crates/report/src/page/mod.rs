@@ -6,6 +6,7 @@ mod about;
 mod answer;
 mod breakdown;
 mod calibration;
+mod comparison;
 mod experiment;
 mod hosts;
 mod illustration;
@@ -18,6 +19,7 @@ mod watched;
 
 pub use answer::answer;
 pub use calibration::calibration;
+pub use comparison::comparison;
 pub use illustration::{Illustration, Subject, illustrations};
 pub use key_figures::key_figures;
 pub use overview::{StepGroup, TRIALS_DRAWN, draws_trials, groups};

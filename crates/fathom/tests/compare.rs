@@ -1,0 +1,340 @@
+//! Compares results of simulated devices, whose true difference is known.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Place, assert_has, code, stderr, stdout};
+use serde_json::Value;
+
+/// A device of which every trial differs from the next by 1.5 %, with this service time.
+fn device(service_time: &str) -> String {
+    format!("sim:queue,servers=4,noise-between=1.5%,service-time={service_time}")
+}
+
+/// A sweep over two depths with this many repeats of each.
+fn sweep(place: &Place, device: &str, repeats: &str, seed: &str, out: &str) {
+    let mut words = Vec::from(["sweep", device, "--axis", "queue-depth=4,16", "-d", "500ms"]);
+    words.extend(["--warm-up", "0", "--repeats", repeats, "--seed", seed, "--yes", "--out", out]);
+    let output = place.run(&words);
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+}
+
+/// A run of a second.
+fn run(place: &Place, device: &str, more: &[&str], out: &str) {
+    let words = [&["run", device, "-d", "1s", "--warm-up", "0", "--out", out], more].concat();
+    let output = place.run(&words);
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+}
+
+/// The comparison with these words: its exit code, and what it printed.
+fn compared(place: &Place, words: &[&str]) -> (i32, String) {
+    let output = place.run(&[&["compare"], words].concat());
+    (code(&output), format!("{}{}", stdout(&output), stderr(&output)))
+}
+
+fn json(place: &Place, words: &[&str]) -> Value {
+    let (_, text) = compared(place, &[words, &["--json"]].concat());
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Changes a result file.
+fn edit(path: &Path, change: impl Fn(String) -> String) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let changed = change(text.clone());
+    assert_ne!(text, changed, "the change has no effect");
+    std::fs::write(path, changed).unwrap();
+}
+
+#[test]
+fn a_device_that_is_slower_is_found_with_its_size_and_fails_a_condition() {
+    let place = Place::in_memory();
+    sweep(&place, &device("100us"), "8", "1", "before.jsonl");
+    sweep(&place, &device("110us"), "8", "2", "after.jsonl");
+    let (ended, text) = compared(&place, &["before.jsonl", "after.jsonl", "--width", "100"]);
+    assert_eq!(ended, 0, "{text}");
+    let answer = text.trim_end().lines().rev().take_while(|line| !line.is_empty());
+    let answer: Vec<&str> = answer.collect();
+    let answer: Vec<&str> = answer.into_iter().rev().collect();
+    let answer = answer.join(" ");
+    assert!(answer.starts_with("after is slower than before at 2 of 2 points, most at"), "{text}");
+    assert_has(&text, &["what differs", "service-time=100us", "service-time=110us"]);
+    assert_has(&text, &["measured separately", "trials of each point: 8 before, 8 after"]);
+
+    let whole = json(&place, &["before.jsonl", "after.jsonl"]);
+    assert_eq!((&whole["outcome"], &whole["design"]), (&"slower".into(), &"separate".into()));
+    let points = whole["against"][0]["points"].as_array().unwrap();
+    assert_eq!(points.len(), 2);
+    for figure in points.iter().flat_map(|point| point["figures"].as_array().unwrap()) {
+        // All times of the slower device are a tenth longer, and its rate is a tenth lower.
+        let truth = if figure["figure"] == "iops" { 1.0 / 1.1 } else { 1.1 };
+        let ratio = &figure["ratio"];
+        let end = |name: &str| ratio[name].as_f64().unwrap();
+        assert!(end("low") < end("value") && end("value") < end("high"), "{figure}");
+        // The intervals hold together in 95 of 100 comparisons: this one is fixed by its seeds.
+        assert!(end("low") <= truth && truth <= end("high"), "{figure}");
+        assert_eq!(figure["outcome"], "slower", "{figure}");
+    }
+
+    let fails = |condition: &str| {
+        compared(&place, &["before.jsonl", "after.jsonl", "--fail-if", condition])
+    };
+    let (ended, text) = fails("iops worse than 4%");
+    assert_eq!(ended, 6, "{text}");
+    assert_has(&text, &["fails", "iops worse than 4%: IOPS", "lower"]);
+    let (ended, text) = fails("p99 worse than 30%");
+    assert_eq!(ended, 0, "{text}");
+    assert_has(&text, &["passes all conditions"]);
+    let (ended, text) = fails("mean worse than 10%");
+    assert_eq!(ended, 7, "{text}");
+    assert_has(&text, &["undecided mean worse than 10%: mean"]);
+    // A faster one is no regression.
+    let (ended, text) =
+        compared(&place, &["after.jsonl", "before.jsonl", "--fail-if", "p99 worse than 1%"]);
+    assert_eq!(ended, 0, "{text}");
+    assert_eq!(json(&place, &["after.jsonl", "before.jsonl"])["outcome"], "faster");
+}
+
+#[test]
+fn what_is_alike_is_the_same_and_what_scatters_is_undecided() {
+    let place = Place::in_memory();
+    sweep(&place, &device("100us"), "10", "1", "a.jsonl");
+    sweep(&place, &device("100us"), "10", "2", "b.jsonl");
+    let words = ["a.jsonl", "b.jsonl", "--metric", "iops,mean"];
+    let whole = json(&place, &words);
+    assert_eq!(whole["outcome"], "same", "{whole}");
+    let restless = "sim:queue,servers=4,noise-between=15%";
+    sweep(&place, restless, "3", "1", "c.jsonl");
+    sweep(&place, restless, "3", "2", "d.jsonl");
+    let words = ["c.jsonl", "d.jsonl", "--fail-if", "iops worse than 5%"];
+    let (ended, text) = compared(&place, &words);
+    assert_eq!(ended, 7, "{text}");
+    let figure = &json(&place, &words)["against"][0]["points"][0]["figures"][0];
+    assert_eq!(figure["outcome"], "undecided");
+    assert!(0.05 < figure["could_have_seen"].as_f64().unwrap(), "{figure}");
+    assert!(0 < figure["more_trials"].as_u64().unwrap_or(1), "{figure}");
+}
+
+#[test]
+fn one_trial_on_a_side_is_shown_and_cannot_decide() {
+    let place = Place::in_memory();
+    run(&place, &device("100us"), &[], "a.jsonl");
+    run(&place, &device("300us"), &[], "b.jsonl");
+    let (ended, text) = compared(&place, &["a.jsonl", "b.jsonl"]);
+    assert_eq!(ended, 0, "{text}");
+    assert_has(&text, &["one trial on a side cannot decide", "--repeats 10", "no intervals"]);
+    assert!(!text.contains("slower"), "{text}");
+    let (ended, text) = compared(&place, &["a.jsonl", "b.jsonl", "--fail-if", "p99 worse than 5%"]);
+    assert_eq!(ended, 7, "{text}");
+    let figure = &json(&place, &["a.jsonl", "b.jsonl"])["against"][0]["points"][0]["figures"][0];
+    assert_eq!((&figure["outcome"], &figure["ratio"]["low"]), (&"one_trial".into(), &Value::Null));
+}
+
+#[test]
+fn another_workload_is_refused_by_name_unless_the_user_matches_it() {
+    let place = Place::in_memory();
+    run(&place, "sim:queue", &[], "a.jsonl");
+    run(&place, "sim:queue", &["-b", "8k", "-q", "16"], "b.jsonl");
+    let (ended, text) = compared(&place, &["a.jsonl", "b.jsonl"]);
+    assert_eq!(ended, 8, "{text}");
+    let refusal = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(
+        &refusal,
+        &["cannot be compared", "random reads of 4 KiB; closed loop at queue depth 32, against"],
+    );
+    let (ended, text) = compared(&place, &["a.jsonl", "b.jsonl", "--match", "order"]);
+    assert_eq!(ended, 0, "{text}");
+    assert_has(&text, &["workload", "random reads of 8 KiB"]);
+    // Their names differ as well.
+    assert_eq!(compared(&place, &["a.jsonl", "b.jsonl", "--match", "name"]).0, 8);
+    // A condition cannot be checked where a point is missing.
+    sweep(&place, "sim:queue", "2", "1", "c.jsonl");
+    edit(&place.join("c.jsonl"), |text| text.replace("\"queue_depth\":16", "\"queue_depth\":17"));
+    sweep(&place, "sim:queue", "2", "1", "d.jsonl");
+    let words = ["c.jsonl", "d.jsonl", "--fail-if", "iops worse than 5%"];
+    let (ended, text) = compared(&place, &words);
+    assert_eq!(ended, 8, "{text}");
+    assert_has(&text, &["Not compared", "queue-depth 16: the workloads differ"]);
+    assert_eq!(compared(&place, &words[..2]).0, 0);
+}
+
+#[test]
+fn void_trials_do_not_count_and_are_named() {
+    let place = Place::in_memory();
+    sweep(&place, &device("100us"), "3", "1", "a.jsonl");
+    sweep(&place, &device("100us"), "3", "2", "b.jsonl");
+    let with_void = |count: usize| {
+        move |text: String| {
+            let void =
+                |line: &str| line.replacen("\"verdict\":\"sound\"", "\"verdict\":\"void\"", 1);
+            let mut left = count;
+            let lines = text.lines().map(|line| {
+                let is_one = line.starts_with("{\"line\":\"trial\"")
+                    && line.contains("\"axis\":\"queue-depth\",\"label\":\"4\"")
+                    && 0 < left;
+                left -= usize::from(is_one);
+                if is_one { void(line) } else { line.to_owned() }
+            });
+            lines.collect::<Vec<_>>().join("\n") + "\n"
+        }
+    };
+    edit(&place.join("b.jsonl"), with_void(1));
+    let (_, text) = compared(&place, &["a.jsonl", "b.jsonl"]);
+    assert_has(&text, &["1 void trials do not count"]);
+    let point = &json(&place, &["a.jsonl", "b.jsonl"])["against"][0]["points"][0];
+    assert_eq!(point["trials"], serde_json::json!([3, 2]));
+    assert_eq!(point["void"][1].as_array().unwrap().len(), 1);
+    edit(&place.join("b.jsonl"), with_void(3));
+    let (_, text) = compared(&place, &["a.jsonl", "b.jsonl"]);
+    assert_has(
+        &text,
+        &["Not compared", "queue-depth 4: all its trials are void on the second side"],
+    );
+}
+
+#[test]
+fn files_that_cannot_be_compared_get_a_clear_word() {
+    let place = Place::in_memory();
+    run(&place, "sim:queue", &[], "a.jsonl");
+    run(&place, "sim:queue", &["--seed", "2"], "b.jsonl");
+    std::fs::copy(place.join("a.jsonl"), place.join("copy.jsonl")).unwrap();
+    for words in [["a.jsonl", "a.jsonl"], ["a.jsonl", "copy.jsonl"]] {
+        let (ended, text) = compared(&place, &words);
+        assert_eq!(ended, 2, "{text}");
+        assert_has(&text, &["it is the same result as a.jsonl", "--by AXIS"]);
+    }
+    let (ended, text) = compared(&place, &["a.jsonl"]);
+    assert_eq!(ended, 2, "{text}");
+    assert_has(&text, &["one result has nothing to be compared with", "name a second result"]);
+    let (ended, text) = compared(&place, &["a.jsonl", "none.jsonl"]);
+    assert_eq!(ended, 5, "{text}");
+    std::fs::write(place.join("text.jsonl"), "no result\n").unwrap();
+    assert_eq!(compared(&place, &["a.jsonl", "text.jsonl"]).0, 5);
+    let (ended, text) = compared(&place, &["a.jsonl", "b.jsonl", "--fail-if", "max worse than 5%"]);
+    assert_eq!(ended, 2, "{text}");
+
+    // A torn file is read as far as it goes, and the page says so.
+    edit(&place.join("copy.jsonl"), |text| {
+        let conclusion = text.find("{\"line\":\"conclusion\"").unwrap();
+        text[..conclusion + 20].to_owned()
+    });
+    let (ended, text) = compared(&place, &["copy.jsonl", "b.jsonl"]);
+    assert_eq!(ended, 0, "{text}");
+    assert_has(&text, &["its last line is torn", "cut off"]);
+
+    edit(&place.join("b.jsonl"), |text| {
+        text.replacen("\"measurement_version\":1", "\"measurement_version\":0", 1)
+    });
+    let (ended, text) = compared(&place, &["a.jsonl", "b.jsonl"]);
+    assert_eq!(ended, 8, "{text}");
+    assert_has(&text, &["measured in different ways", "measurement versions 1 and 0"]);
+}
+
+#[test]
+fn the_values_of_an_axis_are_compared_within_one_session() {
+    let place = Place::in_memory();
+    sweep(&place, &device("100us"), "6", "1", "a.jsonl");
+    let whole = json(&place, &["a.jsonl", "--by", "queue-depth", "--metric", "iops,p99"]);
+    assert_eq!(whole["design"], "paired");
+    assert_eq!(whole["sides"][1]["name"], "queue-depth 16");
+    let figures = &whole["against"][0]["points"][0]["figures"];
+    // Four servers: four times as deep waits four times as long, at the same rate.
+    let value = |place: usize| figures[place]["ratio"]["value"].as_f64().unwrap();
+    assert!((value(0) - 1.0).abs() < 0.06 && (value(1) - 4.0).abs() < 0.4, "{figures}");
+    assert_eq!(figures[1]["outcome"], "slower");
+    let (ended, text) = compared(&place, &["a.jsonl", "--by", "depth"]);
+    assert_eq!(ended, 2, "{text}");
+    assert_has(&text, &["does not have several values of it", "it has: queue-depth"]);
+
+    // Two targets under one load.
+    let two = ["sweep", "sim:queue", "sim:queue,seed=2", "--axis", "queue-depth=8,16"];
+    let rest = ["-d", "200ms", "--warm-up", "0", "--repeats", "3", "--yes", "--out", "two.jsonl"];
+    let output = place.run(&[&two[..], &rest].concat());
+    if code(&output) == 0 {
+        let whole = json(&place, &["two.jsonl", "--by", "target"]);
+        assert_eq!(whole["against"][0]["points"].as_array().unwrap().len(), 2, "{whole}");
+    }
+}
+
+#[test]
+fn every_kind_of_result_is_compared() {
+    let place = Place::in_memory();
+    for (seed, name) in [("1", "a"), ("2", "b")] {
+        let out = |kind: &str| format!("{kind}-{name}.jsonl");
+        let words = |text: &str, kind: &str| {
+            let out = out(kind);
+            let mut all: Vec<&str> = text.split_whitespace().collect();
+            all.extend(["--seed", seed, "--out", &out]);
+            let output = place.run(&all);
+            assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+        };
+        words("quick sim:ssd --duration 200ms --warm-up 0", "quick");
+        words("peak sim:ssd --duration 200ms --warm-up 0 --official none --yes", "peak");
+        words("map sim:ssd --grid 4x4 --cell-time 1s --yes", "map");
+        words(
+            "sustain sim:queue,service-time=50ms --duration 1s --at-least 10s --rounds 12 --yes",
+            "sustain",
+        );
+    }
+    for (kind, least) in [("quick", 6), ("peak", 4), ("map", 6), ("sustain", 1)] {
+        let [a, b] = ["a", "b"].map(|name| format!("{kind}-{name}.jsonl"));
+        let (ended, text) = compared(&place, &[&a, &b]);
+        assert_eq!(ended, 0, "{kind}: {text}");
+        let whole = json(&place, &[&a, &b]);
+        let points = whole["against"][0]["points"].as_array().unwrap();
+        assert!(least <= points.len(), "{kind}: {text}");
+        for figure in &points.iter().map(|one| &one["figures"][0]).collect::<Vec<_>>() {
+            assert!(
+                figure["before"].is_number() && figure["after"].is_number(),
+                "{kind}: {figure}"
+            );
+        }
+    }
+    let fio = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/fio/two-jobs.json");
+    for (name, factor) in [("a.jsonl", "1"), ("b.jsonl", "2")] {
+        let text = std::fs::read_to_string(&fio).unwrap();
+        let changed = text.replace("\"timestamp\" : 1", &format!("\"timestamp\" : {factor}"));
+        std::fs::write(place.join("fio.json"), changed).unwrap();
+        let output = place.run(&["import", "fio.json", "--out", name]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+    }
+    let whole = json(&place, &["a.jsonl", "b.jsonl"]);
+    assert_eq!(whole["outcome"], "one_trial", "{whole}");
+    let ratio = &whole["against"][0]["points"][0]["figures"][0]["ratio"];
+    assert_eq!((&ratio["value"], &ratio["low"]), (&1.0.into(), &Value::Null));
+}
+
+#[test]
+fn reports_are_written_for_people_and_servers_and_never_over_a_file() {
+    let place = Place::in_memory();
+    sweep(&place, &device("100us"), "5", "1", "a.jsonl");
+    sweep(&place, &device("120us"), "5", "2", "b.jsonl");
+    let files = ["--html", "c.html", "--junit", "c.xml", "--markdown", "c.md"];
+    let (ended, text) = compared(&place, &[&["a.jsonl", "b.jsonl"], &files[..]].concat());
+    assert_eq!(ended, 0, "{text}");
+    let file = |name: &str| std::fs::read_to_string(place.join(name)).unwrap();
+    assert_has(&file("c.html"), &["b is slower than a", "Distributions of both sides"]);
+    assert_has(&file("c.md"), &["b is slower than a", "| IOPS |"]);
+    let xml = file("c.xml");
+    let mut reader = quick_xml::Reader::from_str(&xml);
+    let mut cases = 0;
+    loop {
+        match reader.read_event().unwrap() {
+            quick_xml::events::Event::Eof => break,
+            quick_xml::events::Event::Start(tag) => {
+                cases += usize::from(tag.name().as_ref() == "testcase");
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(cases, 2, "{xml}");
+    assert_has(&xml, &["failures=\"2\"", "<failure message=\"slower: IOPS"]);
+    let words = ["a.jsonl", "b.jsonl", "--html", "c.html"];
+    let (ended, text) = compared(&place, &words);
+    assert_eq!(ended, 5, "{text}");
+    assert_has(&text, &["c.html", "never overwritten"]);
+    let words = ["a.jsonl", "b.jsonl", "--junit", "-", "--fail-if", "p99 worse than 5%"];
+    let output = place.run(&[&["compare"], &words[..]].concat());
+    assert_eq!(code(&output), 6);
+    assert_has(&stdout(&output), &["<?xml", "tests=\"1\"", "p99 worse than 5%"]);
+}

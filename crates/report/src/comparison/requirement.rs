@@ -1,0 +1,88 @@
+//! The conditions under which a comparison fails, such as a p99 that is worse by more than 5 %.
+
+use fathom_core::facts::Answer;
+use fathom_core::stats::{Difference, Figure};
+
+use super::Question;
+use super::model::{KnownRatio, RequirementOutcome};
+use super::weighing::Weighed;
+use super::words::{change, figure_in_words, figure_name};
+
+/// A condition under which a comparison fails: a figure is worse by more than a bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    /// As it was typed.
+    pub typed: String,
+    /// The figure.
+    pub figure: Figure,
+    /// The bound, as a share above 0: 0.05 is 5 % less of a rate, or 5 % more of a time.
+    pub bound: f64,
+}
+
+/// The share of comparisons in which any of these conditions may be wrong.
+const ALPHA: f64 = 0.05;
+
+/// Judges all conditions at all points together: the more there are, the wider each interval is
+/// (Bonferroni's inequality).
+pub fn judge(question: &Question, weighed: &[Vec<Weighed<'_>>]) -> Vec<RequirementOutcome> {
+    let all = &question.requirements;
+    let points: Vec<&Weighed<'_>> = weighed.iter().flatten().collect();
+    let known = all.iter().flat_map(|one| points.iter().filter_map(|it| it.difference(one.figure)));
+    let alpha = ALPHA / known.count().max(1) as f64;
+    all.iter().map(|one| one.judged(&points, alpha)).collect()
+}
+
+impl Requirement {
+    fn judged(&self, points: &[&Weighed<'_>], alpha: f64) -> RequirementOutcome {
+        let typed = &self.typed;
+        if points.is_empty() {
+            let text = format!("{typed}: there is nothing to compare");
+            return RequirementOutcome { typed: typed.clone(), holds: Answer::Unknown, text };
+        }
+        let mut found: [Vec<String>; 2] = Default::default();
+        for point in points {
+            let name = &point.compared.pair.name;
+            match point.difference(self.figure).map(|known| self.of(known, alpha)) {
+                Some((Answer::Yes, words)) => found[0].push(format!("{words} at {name}")),
+                Some((Answer::No, _)) => {}
+                Some((Answer::Unknown, words)) => found[1].push(format!("{words} at {name}")),
+                None => found[1].push(format!("the figure is unknown at {name}")),
+            }
+        }
+        let [fails, open] = found;
+        let (holds, clauses) = match (fails.is_empty(), open.is_empty()) {
+            (false, _) => (Answer::Yes, fails),
+            (true, false) => (Answer::Unknown, open),
+            (true, true) => {
+                let text = format!("{typed}: it is not");
+                return RequirementOutcome { typed: typed.clone(), holds: Answer::No, text };
+            }
+        };
+        let more = match clauses.len() {
+            1 => String::new(),
+            several => format!(" (and at {} more)", several - 1),
+        };
+        let text = format!("{typed}: {}{more}", clauses[0]);
+        RequirementOutcome { typed: typed.clone(), holds, text }
+    }
+
+    /// Whether a difference shows that it holds, with the difference in words.
+    fn of(&self, known: &Difference, alpha: f64) -> (Answer, String) {
+        let name = figure_name(self.figure);
+        let ratio = known.interval(alpha);
+        let finite = |end: f64| Some(end).filter(|end| end.is_finite() && 0.0 < *end);
+        let shown =
+            KnownRatio { value: ratio.value, low: finite(ratio.low), high: finite(ratio.high) };
+        let words = format!("{} {}", figure_in_words(&name), change(&name, shown));
+        let (beyond, within) = match self.figure.more_is_better() {
+            true => (ratio.high < 1.0 - self.bound, 1.0 - self.bound <= ratio.low),
+            false => (1.0 + self.bound < ratio.low, ratio.high <= 1.0 + self.bound),
+        };
+        let holds = match (beyond, within) {
+            (true, _) => Answer::Yes,
+            (_, true) => Answer::No,
+            _ => Answer::Unknown,
+        };
+        (holds, words)
+    }
+}

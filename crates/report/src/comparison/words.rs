@@ -1,0 +1,364 @@
+//! A comparison in words: the figures' names, the size of a difference, the answers.
+
+use fathom_core::Quantile;
+use fathom_core::facts::Answer;
+use fathom_core::figures::{percent, significant, time};
+use fathom_core::stats::Figure;
+
+use super::model::{
+    Against, ComparedFigure, ComparedPoint, KnownRatio, RefusedPoint, RequirementOutcome, Side,
+    Standing,
+};
+
+/// The name of a figure for programs and on the command line: "iops", "p99.9", "cpu".
+pub fn figure_name(figure: Figure) -> String {
+    match figure {
+        Figure::Iops => "iops".to_owned(),
+        Figure::Bandwidth => "bandwidth".to_owned(),
+        Figure::Mean => "mean".to_owned(),
+        Figure::Quantile(quantile) => quantile.to_string(),
+        Figure::CpuPerIo => "cpu".to_owned(),
+    }
+}
+
+/// The figure of this name.
+pub fn figure_of(name: &str) -> Option<Figure> {
+    Some(match name {
+        "iops" => Figure::Iops,
+        "bandwidth" => Figure::Bandwidth,
+        "mean" => Figure::Mean,
+        "cpu" => Figure::CpuPerIo,
+        other => {
+            let percent: f64 = other.strip_prefix('p')?.parse().ok()?;
+            Figure::Quantile(Quantile(percent / 100.0))
+        }
+    })
+}
+
+/// A figure for people: "IOPS", "p99", "CPU per I/O".
+pub fn figure_in_words(name: &str) -> &str {
+    match name {
+        "iops" => "IOPS",
+        "cpu" => "CPU per I/O",
+        other => other,
+    }
+}
+
+/// A value of a figure, with its unit.
+pub fn figure_text(name: &str, value: f64) -> String {
+    match name {
+        "iops" => significant(value),
+        "bandwidth" => format!("{} MB/s", significant(value / 1e6)),
+        _ => time(value),
+    }
+}
+
+/// The direction of a difference: the words for less and for more, and what a multiple is of.
+fn directions(name: &str) -> [&'static str; 3] {
+    match name {
+        "iops" | "bandwidth" => ["lower", "higher", "high"],
+        "cpu" => ["less", "more", "much"],
+        _ => ["shorter", "longer", "long"],
+    }
+}
+
+/// From this ratio on, and down to its inverse, people think in multiples.
+const MULTIPLE: f64 = 2.0;
+
+/// "9 % lower (7 to 11 %)", "2.3 times as long (2.1 to 2.5)", "2 % shorter (5 % shorter to 1 %
+/// longer)", "1 % higher".
+pub fn change(name: &str, ratio: KnownRatio) -> String {
+    let [less, more, multiple] = directions(name);
+    let side = |ratio: f64| if ratio < 1.0 { less } else { more };
+    let share = |ratio: f64| percent((ratio - 1.0).abs());
+    let value = ratio.value;
+    if !(1.0 / MULTIPLE..MULTIPLE).contains(&value) {
+        let interval = ratio.interval().map_or(String::new(), |it| {
+            format!(" ({} to {})", significant(it.low), significant(it.high))
+        });
+        return format!("{} times as {multiple}{interval}", significant(value));
+    }
+    let interval = ratio.interval().map_or(String::new(), |it| {
+        if (it.low < 1.0) == (it.high < 1.0) {
+            let (mut ends, unit) = ([share(it.low), share(it.high)], " %");
+            if it.high < 1.0 {
+                ends.reverse();
+            }
+            let [from, to] = ends;
+            return format!(" ({} to {to})", from.trim_end_matches(unit));
+        }
+        format!(" ({} {less} to {} {more})", share(it.low), share(it.high))
+    });
+    match share(value).as_str() {
+        "0 %" => format!("unchanged{interval}"),
+        share => format!("{share} {}{interval}", side(value)),
+    }
+}
+
+/// The same for a narrow column: "-9 % (-11 to -7 %)", "2.3 times (2.1 to 2.5)".
+pub fn signed_change(ratio: KnownRatio) -> String {
+    let value = ratio.value;
+    if !(1.0 / MULTIPLE..MULTIPLE).contains(&value) {
+        let interval = ratio.interval().map_or(String::new(), |it| {
+            format!(" ({} to {})", significant(it.low), significant(it.high))
+        });
+        return format!("{} times{interval}", significant(value));
+    }
+    let share = |ratio: f64| {
+        let text = percent((ratio - 1.0).abs());
+        let sign = match text.as_str() {
+            text if text == "0 %" || text.starts_with("under") => "",
+            _ if ratio < 1.0 => "-",
+            _ => "+",
+        };
+        format!("{sign}{text}")
+    };
+    let interval = ratio.interval().map_or(String::new(), |it| {
+        format!(" ({} to {})", share(it.low).trim_end_matches(" %"), share(it.high))
+    });
+    format!("{}{interval}", share(value))
+}
+
+/// "p99 12 % longer (9 to 15 %)".
+fn of_figure(figure: &ComparedFigure) -> Option<String> {
+    let ratio = figure.ratio?;
+    Some(format!("{} {}", figure_in_words(&figure.figure), change(&figure.figure, ratio)))
+}
+
+/// The outcome of several.
+pub fn together(outcomes: impl Iterator<Item = Standing>) -> Standing {
+    let all: Vec<Standing> = outcomes.filter(|one| *one != Standing::NotComparable).collect();
+    let any = |wanted: &[Standing]| all.iter().any(|one| wanted.contains(one));
+    let slower = any(&[Standing::Slower, Standing::Mixed]);
+    let faster = any(&[Standing::Faster, Standing::Mixed]);
+    match (slower, faster) {
+        _ if all.is_empty() => Standing::NotComparable,
+        (true, true) => Standing::Mixed,
+        (true, false) => Standing::Slower,
+        (false, true) => Standing::Faster,
+        _ if all.iter().all(|one| *one == Standing::OneTrial) => Standing::OneTrial,
+        _ if any(&[Standing::Undecided, Standing::OneTrial]) => Standing::Undecided,
+        _ => Standing::Same,
+    }
+}
+
+/// The answer of a side, "after", against the first one, "before".
+pub fn answer(
+    points: &[ComparedPoint],
+    refused: &[RefusedPoint],
+    names: [&str; 2],
+    margin: f64,
+) -> String {
+    let [before, after] = names;
+    let not_compared = match refused {
+        [] => String::new(),
+        [one] => format!("; not compared: {}, because {}", one.name, one.why),
+        [first, rest @ ..] => format!(
+            "; {} points are not compared: {}, because {}, and {} more",
+            refused.len(),
+            first.name,
+            first.why,
+            rest.len()
+        ),
+    };
+    match points {
+        [] => match refused.first() {
+            None => format!("{after} and {before} cannot be compared: they have no results"),
+            Some(first) => {
+                let more = match refused.len() {
+                    1 => String::new(),
+                    several => format!(" (and {} more)", several - 1),
+                };
+                format!(
+                    "{after} and {before} cannot be compared: {}: {}{more}",
+                    first.name, first.why
+                )
+            }
+        },
+        [only] => format!("{}{not_compared}", of_point(only, names, margin)),
+        all => format!("{}{not_compared}", of_points(all, names, margin)),
+    }
+}
+
+/// The answer of a single point.
+fn of_point(point: &ComparedPoint, [before, after]: [&str; 2], margin: f64) -> String {
+    let of = |wanted: Standing| point.figures.iter().filter(move |one| one.outcome == wanted);
+    let list = |wanted: Standing| -> Vec<String> { of(wanted).filter_map(of_figure).collect() };
+    let names = |wanted: Standing| -> Vec<String> {
+        of(wanted).map(|one| figure_in_words(&one.figure).to_owned()).collect()
+    };
+    let (slower, faster) = (list(Standing::Slower), list(Standing::Faster));
+    let (same, undecided) = (names(Standing::Same), names(Standing::Undecided));
+    let within = Standing::Same.word(margin);
+    let mut parts = Vec::new();
+    match point.outcome {
+        Standing::Slower => {
+            parts.push(format!("{after} is slower than {before}: {}", slower.join(", ")));
+        }
+        Standing::Faster => {
+            parts.push(format!("{after} is faster than {before}: {}", faster.join(", ")));
+        }
+        Standing::Mixed => parts.push(format!(
+            "{after} is slower than {before} in some figures and faster in others: {}; {}",
+            slower.join(", "),
+            faster.join(", ")
+        )),
+        Standing::OneTrial => {
+            let all = list(Standing::OneTrial).join(", ");
+            return format!(
+                "one trial on a side cannot decide: {after} against {before}: {all}; \
+                 measure both with --repeats 10"
+            );
+        }
+        Standing::Same => {
+            return format!("{after} and {before}: {within} in {}", same.join(", "));
+        }
+        Standing::Undecided => {
+            let all = list(Standing::Undecided).join(", ");
+            parts.push(format!("{after} against {before} is undecided: {all}{}", needed(point)));
+        }
+        Standing::NotComparable => {
+            return format!("{after} and {before} have no figure in common");
+        }
+    }
+    if !same.is_empty() {
+        parts.push(format!("{within} in {}", same.join(", ")));
+    }
+    if point.outcome != Standing::Undecided && !undecided.is_empty() {
+        parts.push(format!("undecided in {}", undecided.join(", ")));
+    }
+    parts.join("; ")
+}
+
+/// ", where a difference of 8 % would have been seen, and about 12 more trials on each side would
+/// decide".
+fn needed(point: &ComparedPoint) -> String {
+    let seen = point.figures.iter().filter_map(|one| one.could_have_seen).reduce(f64::max);
+    let more = point.figures.iter().filter_map(|one| one.more_trials).max();
+    let seen = seen.map(|share| format!("a difference of {} would have been seen", percent(share)));
+    let more = more.map(|trials| match trials {
+        1 => "one more trial on each side would probably decide".to_owned(),
+        several => format!("about {several} more trials on each side would decide"),
+    });
+    let both: Vec<String> = seen.into_iter().chain(more).collect();
+    if both.is_empty() { String::new() } else { format!("; {}", both.join(", and ")) }
+}
+
+/// The answer of several points.
+fn of_points(points: &[ComparedPoint], [before, after]: [&str; 2], margin: f64) -> String {
+    let count =
+        |wanted: &[Standing]| points.iter().filter(|one| wanted.contains(&one.outcome)).count();
+    let total = points.len();
+    if count(&[Standing::OneTrial]) == total {
+        return one_trial(points, [before, after]);
+    }
+    let mut parts = Vec::new();
+    let slower = count(&[Standing::Slower, Standing::Mixed]);
+    if 0 < slower {
+        let most = largest(points, Standing::Slower, true)
+            .map_or(String::new(), |it| format!(", most at {it}"));
+        parts.push(format!("slower than {before} at {slower} of {total} points{most}"));
+    }
+    let faster = count(&[Standing::Faster, Standing::Mixed]);
+    if 0 < faster {
+        let most = largest(points, Standing::Faster, true)
+            .map_or(String::new(), |it| format!(", most at {it}"));
+        let than = if slower == 0 { format!("faster than {before}") } else { "faster".to_owned() };
+        parts.push(format!("{than} at {faster} of {total}{most}"));
+    }
+    let mut is_first = parts.is_empty();
+    let within = Standing::Same.word(margin);
+    let rest = [
+        (within.as_str(), count(&[Standing::Same])),
+        ("undecided", count(&[Standing::Undecided])),
+        ("one trial, which cannot decide,", count(&[Standing::OneTrial])),
+        ("no figure in common", count(&[Standing::NotComparable])),
+    ];
+    for (words, number) in rest.into_iter().filter(|(_, number)| 0 < *number) {
+        parts.push(match std::mem::take(&mut is_first) {
+            true if number == total => format!("{words} at all {total} points"),
+            true => format!("{words} at {number} of {total} points"),
+            false => format!("{words} at {number}"),
+        });
+    }
+    match slower + faster {
+        0 => format!("{after} against {before}: {}", parts.join("; ")),
+        _ => format!("{after} is {}", parts.join("; ")),
+    }
+}
+
+/// "queue-depth 8: p99 12 % longer (9 to 15 %)": the largest difference with this outcome, with the name
+/// of its point or without.
+fn largest(points: &[ComparedPoint], wanted: Standing, named: bool) -> Option<String> {
+    let size = |figure: &ComparedFigure| figure.ratio.map_or(0.0, |it| it.value.ln().abs());
+    let all = points.iter().flat_map(|point| point.figures.iter().map(move |one| (point, one)));
+    let decided = all.filter(|(_, one)| one.outcome == wanted);
+    let (point, figure) = decided.max_by(|one, other| size(one.1).total_cmp(&size(other.1)))?;
+    let words = of_figure(figure)?;
+    Some(if named { format!("{}: {words}", point.name) } else { words })
+}
+
+/// Many points of one trial each: how their ratios are spread, without a conclusion.
+fn one_trial(points: &[ComparedPoint], [before, after]: [&str; 2]) -> String {
+    let names = points.first().map(|point| &point.figures).into_iter().flatten();
+    let spread = |name: &str| {
+        let of = |point: &ComparedPoint| {
+            let mut all = point.figures.iter();
+            all.find(|one| one.figure == name).and_then(|one| Some(one.ratio?.value))
+        };
+        let mut all: Vec<f64> = points.iter().filter_map(of).collect();
+        all.sort_by(f64::total_cmp);
+        let at = |share: f64| all.get(((all.len() as f64 - 1.0) * share).round() as usize).copied();
+        let (value, low, high) = (at(0.5)?, at(0.25)?, at(0.75)?);
+        let ratio = KnownRatio { value, low: Some(low), high: Some(high) };
+        Some(format!("{} {}", figure_in_words(name), change(name, ratio)))
+    };
+    let spreads: Vec<String> = names.filter_map(|one| spread(&one.figure)).collect();
+    format!(
+        "one trial of each point on a side cannot decide: {after} against {before}, over {} points in \
+         the median (and half of the points): {}; measure both with repeats",
+        points.len(),
+        spreads.join(", ")
+    )
+}
+
+/// The answer of the whole comparison. Of several sides it has the answer of each in a few words.
+pub fn whole(
+    against: &[Against],
+    sides: &[Side],
+    requirements: &[RequirementOutcome],
+    margin: f64,
+) -> String {
+    let of = |wanted: Answer| requirements.iter().filter(move |one| one.holds == wanted);
+    let failed = of(Answer::Yes).map(|one| format!("fails {}", one.text));
+    let open = of(Answer::Unknown).map(|one| format!("undecided {}", one.text));
+    let passed = match requirements {
+        [_, ..] if requirements.iter().all(|one| one.holds == Answer::No) => {
+            Some("passes all conditions".to_owned())
+        }
+        _ => None,
+    };
+    let short = |one: &Against| {
+        let most = [Standing::Slower, Standing::Faster];
+        let most: Vec<String> = most
+            .into_iter()
+            .filter_map(|wanted| largest(&one.points, wanted, 1 < one.points.len()))
+            .collect();
+        let most = if most.is_empty() { String::new() } else { format!(" ({})", most.join(", ")) };
+        format!("{} is {}{most}", sides[one.side as usize].name, one.outcome.word(margin))
+    };
+    let answers: Vec<String> = match against {
+        [only] => Vec::from([only.answer.clone()]),
+        several => {
+            let each: Vec<String> = several.iter().map(short).collect();
+            Vec::from([format!("against {}: {}", sides[0].name, each.join("; "))])
+        }
+    };
+    failed.chain(open).chain(passed).chain(answers).collect::<Vec<_>>().join("; ")
+}
+
+/// A point in words: its answer in a word, and its figures.
+pub fn point_in_words(point: &ComparedPoint, margin: f64) -> String {
+    let figures: Vec<String> = point.figures.iter().filter_map(of_figure).collect();
+    format!("{}: {}", point.outcome.word(margin), figures.join(", "))
+}
