@@ -70,7 +70,7 @@ pub fn decide(differences: &[Option<Difference>], criterion: Criterion) -> Vec<O
 
 /// The level at which each is decided: alpha over the number of those that were not yet found to
 /// differ when its turn came, or when the first was not found to.
-fn holm(p: &[Option<f64>], alpha: f64) -> Vec<f64> {
+pub(super) fn holm(p: &[Option<f64>], alpha: f64) -> Vec<f64> {
     let mut order: Vec<(usize, f64)> =
         p.iter().enumerate().filter_map(|(place, p)| Some((place, (*p)?))).collect();
     order.sort_by(|one, other| one.1.total_cmp(&other.1));

@@ -114,22 +114,26 @@ impl Difference {
         self.trials.iter().all(|count| 2 <= *count)
     }
 
-    /// The standard error of the mean over the trials.
-    pub fn error(&self) -> f64 {
-        let squares: f64 = self.groups.iter().map(|group| group.square()).sum();
-        squares.sqrt().hypot(self.rounding)
-    }
-
-    /// The degrees of freedom of the error: pairs - 1, or Welch and Satterthwaite's.
-    pub fn degrees(&self) -> f64 {
+    /// The standard error of the mean over the trials, and its degrees of freedom: from the pairs,
+    /// or from the scatter of each group (Welch and Satterthwaite).
+    pub(super) fn scatter(&self) -> (f64, f64) {
         let squares: f64 = self.groups.iter().map(|group| group.square()).sum();
         let parts = self.groups.iter();
         let parts: f64 =
             parts.map(|group| group.square().powi(2) / (group.count as f64 - 1.0)).sum();
         let degrees = squares * squares / parts;
         // Without scatter, or with an infinite one, all deviations are alike.
-        let all = self.groups.iter().map(|group| group.count as f64 - 1.0).sum();
-        if degrees.is_finite() { degrees } else { all }
+        let degrees = if degrees.is_finite() { degrees } else { self.pooled().1 };
+        (squares.sqrt().hypot(self.rounding), degrees)
+    }
+
+    /// The same from one scatter that all groups have in common.
+    fn pooled(&self) -> (f64, f64) {
+        let freedom = |group: &Repeated| group.count as f64 - 1.0;
+        let degrees: f64 = self.groups.iter().map(freedom).sum();
+        let squares = self.groups.iter().map(|group| freedom(group) * group.variance).sum::<f64>();
+        let each: f64 = self.groups.iter().map(|group| 1.0 / group.count as f64).sum();
+        ((squares / degrees * each).sqrt().hypot(self.rounding), degrees)
     }
 
     /// The probability of a difference at least as large, in either direction, if there is none.
@@ -138,12 +142,15 @@ impl Difference {
     /// mean over the trials. Both have to show the difference, so that it is found by chance no more
     /// often than with Student's t alone, however few of the trials make up the tail.
     pub fn p(&self) -> f64 {
-        let (error, nearest) = (self.error(), self.nearest());
-        if nearest == 0.0 || !self.is_repeated() || error.is_infinite() {
+        let nearest = self.nearest();
+        if nearest == 0.0 || !self.is_repeated() {
             return 1.0;
         }
-        StudentsT::new(0.0, 1.0, self.degrees())
-            .map_or(1.0, |student| 2.0 * student.cdf(-nearest / error))
+        let of = |(error, degrees): (f64, f64)| {
+            StudentsT::new(0.0, 1.0, degrees)
+                .map_or(1.0, |student| 2.0 * student.cdf(-nearest / error))
+        };
+        of(self.scatter()).max(of(self.pooled()))
     }
 
     /// The ratio B/A with its interval, which holds in all but `alpha` of comparisons: from the
@@ -157,15 +164,16 @@ impl Difference {
         }
     }
 
-    /// Student's half-width at this level; infinite if nothing shows the scatter.
+    /// The larger of Student's half-widths at this level, with a scatter for each group and with a
+    /// common one; infinite if nothing shows the scatter. The first alone is too small where one
+    /// group is much smaller than the other, and the second where their scatters differ.
     fn half(&self, alpha: f64) -> f64 {
-        match self.error() {
+        let of = |(error, degrees): (f64, f64)| match error {
             0.0 => 0.0,
-            error if error.is_finite() && self.is_repeated() => {
-                error * quantile_t(1.0 - alpha / 2.0, self.degrees())
-            }
+            _ if error.is_finite() => error * quantile_t(1.0 - alpha / 2.0, degrees),
             _ => f64::INFINITY,
-        }
+        };
+        if self.is_repeated() { of(self.scatter()).max(of(self.pooled())) } else { f64::INFINITY }
     }
 
     /// How far the nearer estimate is from none; zero if they lie on both sides of it.
@@ -177,7 +185,8 @@ impl Difference {
     /// The smallest difference, as a share, that 9 of 10 comparisons with such a scatter find at
     /// this level, beyond this margin (a logarithm); none if they find none.
     pub(super) fn could_have_seen(&self, alpha: f64, margin: f64) -> Option<f64> {
-        let by_chance = self.error() * quantile_t(0.9, self.degrees());
+        let (error, degrees) = self.scatter();
+        let by_chance = error * quantile_t(0.9, degrees);
         let half = self.half(alpha);
         // The interval has to end above none, and beyond the margin.
         let seen = (half + by_chance).max(margin - half + by_chance);

@@ -110,4 +110,8 @@ impl Figure {
 }
 
 #[cfg(test)]
+mod agreement;
+#[cfg(test)]
+mod calibration;
+#[cfg(test)]
 mod tests;
