@@ -5,7 +5,7 @@
 //! interruption loses one of them. A stretch ends with its last I/O, so exactly the requested
 //! amount is written. Pure: it returns stretches and takes their results.
 
-use crate::measure::{Cell, Direction, Record, WorkerRecord};
+use crate::measure::{Direction, Record};
 use crate::spec::{
     BlockSizes, Kind, Limit, Pacing, Pattern, Point, Region, Stream, Turns, Workers,
 };
@@ -147,11 +147,17 @@ impl Precondition {
             self.passes = 0;
             return;
         }
+        // Each stream has one worker, on each host if several apply the load. A host that wrote more
+        // than another one writes that part again.
+        let on_each = record.workers.chunks(self.parts.len());
         for (stream, part) in (0u32..).zip(&mut self.parts) {
             if part.passes < self.passes {
-                let of_it = |worker: &WorkerRecord, _: &Cell| worker.stream == stream;
-                let written = record.sum(Some(Direction::Write), of_it);
-                part.take(written.bytes.0, record.window.as_secs_f64());
+                let written = on_each.clone().map(|own| {
+                    let workers = own.iter().filter(|worker| worker.stream == stream);
+                    let cells = workers.flat_map(|worker| &worker.cells);
+                    cells.map(|cell| cell.flows[Direction::Write as usize].bytes.0).sum::<u64>()
+                });
+                part.take(written.min().unwrap_or(0), record.window.as_secs_f64());
             }
         }
     }

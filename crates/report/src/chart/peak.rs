@@ -42,13 +42,15 @@ pub fn bound(found: &PeakFound) -> Option<f64> {
     bound.parse::<Span>().ok().map(|span| span.0 as f64)
 }
 
-/// What varies, in words.
-pub fn setting(found: &PeakFound) -> &str {
-    match found.axis.as_str() {
+/// What varies, in words; on several hosts it is that of each.
+pub fn setting(document: &Document, found: &PeakFound) -> String {
+    let name = match found.axis.as_str() {
         "queue-depth" => "queue depth",
         "rate" => "offered load",
         other => other,
-    }
+    };
+    let on = if document.header.hosts.is_empty() { "" } else { " on each host" };
+    format!("{name}{on}")
 }
 
 /// The text of a value on the axis.
@@ -73,8 +75,8 @@ pub fn answer(found: &PeakFound, probe: &Probe) -> String {
     }
 }
 
-fn about(found: &PeakFound, probe: &Probe) -> String {
-    let mut lines = Vec::from([format!("{} {}", setting(found), value(probe.value))]);
+fn about(document: &Document, found: &PeakFound, probe: &Probe) -> String {
+    let mut lines = Vec::from([format!("{} {}", setting(document, found), value(probe.value))]);
     let half = |estimate: &Estimate| figures::plus_minus(Some(estimate));
     let throughput = figures::significant(read(found, probe.throughput.value));
     lines.push(format!("{throughput} {} {}", unit(found), half(&probe.throughput)));
@@ -142,7 +144,7 @@ fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
                 y: time.map(|time| time.value / 1e6),
                 half: time.and_then(|t| t.half_width.map(|half| half.min(t.value * 0.99) / 1e6)),
                 label: value(probe.value),
-                about: about(found, probe),
+                about: about(document, found, probe),
             };
             (probe.value, dot)
         })
@@ -165,7 +167,7 @@ fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
              {BARS}",
             unit(found),
             loops(document),
-            setting(found)
+            setting(document, found)
         ),
         panels: Vec::from([Panel {
             title: String::new(),
@@ -247,7 +249,7 @@ fn throughput(document: &Document, found: &PeakFound) -> Chart {
                 y: Some(read(found, estimate.value)),
                 half: estimate.half_width.map(|half| read(found, half.min(estimate.value))),
                 label: String::new(),
-                about: about(found, probe),
+                about: about(document, found, probe),
             };
             (probe.value, dot)
         })
@@ -261,13 +263,13 @@ fn throughput(document: &Document, found: &PeakFound) -> Chart {
     }
     Chart {
         name: "throughput".to_owned(),
-        title: format!("{} by {}", unit(found), setting(found)),
+        title: format!("{} by {}", unit(found), setting(document, found)),
         caption: format!("{}, {}. {BARS}{meaning}", unit(found), loops(document)),
         panels: Vec::from([Panel {
             title: String::new(),
             plot: Plot::Lines(Lines {
                 x: Axis {
-                    title: setting(found).to_owned(),
+                    title: setting(document, found),
                     scale: if positive { Scale::Log } else { Scale::Linear },
                     ticks: ticks(found),
                     range: None,

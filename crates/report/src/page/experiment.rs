@@ -43,7 +43,7 @@ pub fn section(document: &Document, level: Level) -> Option<Block> {
         }
         Some(Found::Peak(found)) => {
             blocks.extend(charts());
-            blocks.extend(peak(found));
+            blocks.extend(peak(document, found));
         }
         Some(Found::Map(found)) => blocks.extend(maps::map(document, found, level)),
         Some(Found::Sustain(found)) => {
@@ -275,9 +275,9 @@ fn half(estimate: &Estimate) -> String {
     plus_minus(Some(estimate))
 }
 
-fn peak(found: &PeakFound) -> Vec<Block> {
-    let setting = chart::peak::setting(found);
-    let heads = [setting, chart::peak::unit(found), chart::peak::quantile(found), "probes"];
+fn peak(document: &Document, found: &PeakFound) -> Vec<Block> {
+    let setting = chart::peak::setting(document, found);
+    let heads = [&*setting, chart::peak::unit(found), chart::peak::quantile(found), "probes"];
     let heads = heads.map(Head::figures).into_iter().chain([Head::words("answer")]);
     let mut table = Table::new("", heads);
     for probe in &found.probes {

@@ -20,7 +20,7 @@ type Tile = (String, Entry);
 pub fn key_figures(document: &Document) -> Option<Table> {
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
     let tiles = match (found, document.trials.as_slice()) {
-        (Some(Found::Peak(found)), _) => of_peak(found, &chosen(document)?),
+        (Some(Found::Peak(found)), _) => of_peak(document, found, &chosen(document)?),
         (Some(Found::Sustain(found)), _) => of_rounds(found),
         (Some(Found::Map(found)), _) => of_map(found),
         (Some(Found::Sweep(_)), _) => of_sweep(&Results::of(document, &[Role::Result])),
@@ -63,8 +63,8 @@ fn of_summary(summary: &Summary) -> Vec<Tile> {
 }
 
 /// The figures of the chosen point, and its setting.
-fn of_peak(found: &PeakFound, spot: &Spot<'_>) -> Vec<Tile> {
-    let name = chart::peak::setting(found).to_owned();
+fn of_peak(document: &Document, found: &PeakFound, spot: &Spot<'_>) -> Vec<Tile> {
+    let name = chart::peak::setting(document, found);
     let setting = found.choice.map(|choice| (name, Entry::figure(chart::peak::value(choice))));
     let mut tiles = of_summary(&spot.summary);
     if let [_, _, p50, _] = tiles.as_slice() {

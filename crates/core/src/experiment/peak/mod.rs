@@ -93,6 +93,8 @@ pub struct Peak {
     search: Search,
     /// The window of the official run, if there is one.
     official: Option<Span>,
+    /// The hosts that apply each point together.
+    hosts: u32,
     throughput: Throughput,
     state: State,
     /// Every probe, in order.
@@ -147,6 +149,7 @@ impl Peak {
             base,
             search,
             official,
+            hosts: 1,
             throughput,
             state,
             probes: Vec::new(),
@@ -164,6 +167,14 @@ impl Peak {
             self.state = State::Knee(Knee::climbing(lowest(&self.base, vary), up_to, enough));
         }
         self
+    }
+
+    /// The same on several hosts, each of which applies the point: settings are those of one host, and
+    /// throughput that of all together. Nobody sees all hosts while a probe runs, so each lasts to its
+    /// end.
+    #[must_use]
+    pub fn on_hosts(self, hosts: u32) -> Self {
+        Self { hosts, ..self }
     }
 
     /// The largest possible number of probes.
@@ -279,6 +290,10 @@ impl Peak {
     /// Takes the trial of the step before.
     fn take(&mut self, trial: &Trial) {
         let Some(value) = self.asked.take() else { return };
+        if trial.has_lost_hosts() {
+            // It is measured again.
+            return;
+        }
         let shown = self.read(value, &trial.record);
         if trial.place.role == Role::Official {
             self.official_shown = Some(shown);
@@ -328,7 +343,7 @@ impl Peak {
         // Other offsets and other data for each trial, so that no data is in a cache only because
         // the trial before has left it there.
         point.seed = self.base.seed.wrapping_add(self.probes.len() as u64);
-        if role == Role::Probe {
+        if role == Role::Probe && self.hosts == 1 {
             point.looks = looks(&point);
         }
         let coordinate = Coordinate {

@@ -7,6 +7,7 @@ use super::knee::{Knee, KneeAnswer, PROBES_MAX, REPEATS_MAX};
 use super::{Peak, Search, Vary, as_well};
 use crate::SplitMix64;
 use crate::experiment::{Conclusion, Experiment, Found, PeakFound, Planned, Probe, Step};
+use crate::hosts::{HostTrial, LostHost};
 use crate::spec::{Objective, Pacing, Point, Workers};
 use crate::stats::Estimate;
 use crate::trial::{Role, Trial};
@@ -336,6 +337,42 @@ fn a_queue_saturates_at_its_servers() {
             "The official run of 5 min at queue depth 8: 800 IOPS ± 0 %. Its response time: p50 10.0 ms, \
              p99 10.0 ms.",
         ]
+    );
+}
+
+#[test]
+fn on_several_hosts_settings_are_those_of_each_and_a_probe_without_a_host_is_made_again() {
+    // Each of three hosts has eight servers of its own.
+    let search = Search::Saturation { vary: Vary::QueueDepth, up_to: 256, enough: 0.95 };
+    let mut peak = Peak::new(base(1), search, Some(FIVE_MINUTES)).on_hosts(3);
+    let (mut last, mut all) = (None, 0);
+    let conclusion = loop {
+        match peak.next(last.as_ref()) {
+            Step::Done(conclusion) => break conclusion,
+            Step::Run(planned) => {
+                assert_eq!(planned.point.looks, [], "each probe lasts to its end");
+                let depth = planned.point.streams[0].pacing.queue_depth();
+                let whole = trial(&planned, 3 * 100 * u64::from(depth.min(8)), 10_000_000);
+                let lost = LostHost { why: "it died".to_owned(), after: None };
+                let hosts = Vec::from([HostTrial::lost("b", lost)]);
+                let less = trial(&planned, 1, 10_000_000);
+                let before = peak.so_far();
+                let again = peak.next(Some(&Trial { hosts, is_void: true, ..less }));
+                assert_eq!(again, Step::Run(planned));
+                assert_eq!(peak.so_far(), before, "what lacks a host says nothing");
+                last = Some(whole);
+                all += 1;
+            }
+        }
+    };
+    assert!(all > 5, "{all}");
+    let said = conclusion.sentences.join(" ");
+    assert!(said.starts_with(
+        "Queue depth 8 on each of 3 hosts (24 in all) saturates their targets: 2,400"
+    ));
+    assert!(
+        said.contains("The official run of 5 min at queue depth 8 on each host: 2,400"),
+        "{said}"
     );
 }
 

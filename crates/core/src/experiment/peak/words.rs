@@ -5,7 +5,7 @@ use super::knee::Knee;
 use super::{Peak, Search, Shown, State, Vary};
 use crate::experiment::{PeakFound, Probe};
 use crate::figures::{number, percent, time};
-use crate::spec::{Objective, Point};
+use crate::spec::Objective;
 use crate::stats::Estimate;
 use crate::units::{Quantile, Span};
 
@@ -61,7 +61,8 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
             let subject = subject(peak, vary, choice);
             let verb =
                 if vary == Vary::Workers && choice != 1.0 { "saturate" } else { "saturates" };
-            format!("{subject} {verb} {}: {shown} ({clause}).", targets(&peak.base))
+            let on = on_each(peak, choice);
+            format!("{subject}{on} {verb} {}: {shown} ({clause}).", targets(peak))
         }
     };
     let mut sentences = Vec::from([first]);
@@ -86,7 +87,7 @@ fn measured(peak: &Peak, choice: f64, knee: &Knee) -> String {
 }
 
 fn rising(peak: &Peak, up_to: u32, shown: &str, others: &[f64]) -> String {
-    let (highest, targets) = (peak.setting(f64::from(up_to)), targets(&peak.base));
+    let (highest, targets) = (set(peak, f64::from(up_to)), targets(peak));
     let remedy = format!("Go on with --up-to {}.", up_to.saturating_mul(4));
     match others {
         [] => format!(
@@ -105,7 +106,7 @@ fn contradictions(peak: &Peak, knee: &Knee) -> Vec<String> {
     let dip = |dip: super::knee::Dip| {
         format!(
             "Not monotonic: {} gives {} less than settings below and above it do, in {} probes.",
-            peak.setting(f64::from(dip.setting)),
+            set(peak, f64::from(dip.setting)),
             percent(dip.less),
             dip.probes,
         )
@@ -118,7 +119,7 @@ fn contradictions(peak: &Peak, knee: &Knee) -> Vec<String> {
         };
         format!(
             "At {} {} of {} probes gave {} of what the others gave, and is left out{why}.",
-            peak.setting(f64::from(one.setting)),
+            set(peak, f64::from(one.setting)),
             one.shares.len(),
             one.probes,
             each.join(" and "),
@@ -230,7 +231,29 @@ fn subject(peak: &Peak, vary: Vary, value: f64) -> String {
     format!("{value} {who}{}{per_target}", if value == 1.0 { "" } else { "s" })
 }
 
-fn targets(base: &Point) -> &'static str {
+/// " on each of 3 hosts (24 in all)"; empty if one machine applies the load.
+fn on_each(peak: &Peak, value: f64) -> String {
+    match peak.hosts {
+        1 => String::new(),
+        hosts => {
+            let all = number(value * f64::from(hosts));
+            format!(" on each of {} hosts ({all} in all)", number(hosts.into()))
+        }
+    }
+}
+
+/// "queue depth 8", and on several hosts "queue depth 8 on each host".
+fn set(peak: &Peak, value: f64) -> String {
+    let on = if peak.hosts == 1 { "" } else { " on each host" };
+    format!("{}{on}", peak.setting(value))
+}
+
+fn targets(peak: &Peak) -> &'static str {
+    if 1 < peak.hosts {
+        // They may share one target, or have one each.
+        return "their targets";
+    }
+    let base = &peak.base;
     let mut targets: Vec<u32> =
         base.streams.iter().flat_map(|stream| &stream.regions).map(|one| one.target).collect();
     targets.sort_unstable();
@@ -260,17 +283,19 @@ fn load(peak: &Peak, objective: &Objective) -> Vec<String> {
     });
     let Some(meets) = bracket.meets else {
         let (name, why) = miss.unwrap_or_default();
+        let on = if peak.hosts == 1 { "" } else { " on each host" };
         return Vec::from([format!(
-            "No load meets {objective}: even {name} IOPS miss it ({why})."
+            "No load meets {objective}: even {name} IOPS{on} miss it ({why})."
         )]);
     };
     let (name, time, _) = shown(meets);
     let official = peak.official_shown.and_then(|one| quantile_of(objective, one.response_time));
     let time = official.or(time).map(|time| format!(" ({time})")).unwrap_or_default();
+    let on = on_each(peak, meets);
     let first = match has_missed(peak, objective) {
-        false => format!("The highest load at which {objective} is {name} IOPS{time}"),
+        false => format!("The highest load at which {objective} is {name} IOPS{on}{time}"),
         true => format!(
-            "In the probes {name} IOPS is the highest load at which {objective}, but the official run \
+            "In the probes {name} IOPS{on} is the highest load at which {objective}, but the official run \
              misses it{time}"
         ),
     };
@@ -278,12 +303,13 @@ fn load(peak: &Peak, objective: &Objective) -> Vec<String> {
         Some((name, why)) => format!("{first}; {name} misses it ({why})."),
         None => format!("{first}, the highest that was allowed: go on with --up-to."),
     }]);
-    sentences.extend(between(highest));
+    sentences.extend(between(peak, highest));
     sentences
 }
 
 /// The loads between which the answer lies, if they are further apart than the search aims for.
-fn between(highest: &Highest) -> Option<String> {
+fn between(peak: &Peak, highest: &Highest) -> Option<String> {
+    let on = if peak.hosts == 1 { "" } else { " (the load of each host)" };
     let told = highest.told();
     if told == highest.bracket() {
         return None;
@@ -295,7 +321,7 @@ fn between(highest: &Highest) -> Option<String> {
         format!("less than {} IOPS", number(load))
     });
     Some(format!(
-        "As far as the probes can tell it {least} and {most}, because those of one load differ by {} \
+        "As far as the probes can tell it{on} {least} and {most}, because those of one load differ by {} \
          from one to the next. Probe for longer, with --duration.",
         percent(highest.scatter().noise())
     ))
@@ -346,7 +372,7 @@ fn official_times(peak: &Peak) -> String {
 fn official(peak: &Peak) -> Option<String> {
     let Shown { value, throughput, response_time, meets } = peak.official_shown?;
     let window = peak.official?;
-    let at = peak.setting(value);
+    let at = set(peak, value);
     let uncertainty = throughput.half_width.filter(|_| throughput.value > 0.0);
     let uncertainty = uncertainty
         .map(|half| format!(" ± {}", percent(half / throughput.value)))

@@ -13,6 +13,7 @@ mod words;
 
 use super::precondition::Precondition;
 use super::{Conclusion, Experiment, Forecast, Found, Planned, Round, Step, SustainFound};
+use crate::figures::number;
 use crate::measure::Record;
 use crate::spec::{Point, Stream};
 use crate::stats::{Estimate, ROUNDS, bandwidth, iops, response_time};
@@ -113,10 +114,12 @@ pub struct TestPlan {
 #[derive(Clone, Debug)]
 pub struct Sustain {
     plan: TestPlan,
+    /// The hosts that apply each point together.
+    hosts: u32,
     preparation: Option<Precondition>,
     /// The watched figure, round by round.
     rounds: Vec<Round>,
-    /// Bytes written up to the end of each round, without the preparation.
+    /// Bytes written up to the end of each round, without the preparation; by each of several hosts.
     written: Vec<u64>,
     written_now: u64,
     /// How many points of the running round are done, and the watched figure in it.
@@ -158,8 +161,16 @@ impl Sustain {
             watched_now: None,
             script: Vec::new(),
             prepares: false,
+            hosts: 1,
             plan,
         }
+    }
+
+    /// The same on several hosts, each of which applies the point: settings, and bytes that are
+    /// written, are those of one host, and rates those of all together.
+    #[must_use]
+    pub fn on_hosts(self, hosts: u32) -> Self {
+        Self { hosts, ..self }
     }
 
     /// Its settings.
@@ -226,7 +237,12 @@ impl Sustain {
 
     /// Takes the trial of the step before.
     fn take(&mut self, trial: &Trial) {
-        if std::mem::take(&mut self.prepares) {
+        let prepared = std::mem::take(&mut self.prepares);
+        if trial.has_lost_hosts() {
+            // It is measured again.
+            return;
+        }
+        if prepared {
             if let Some(preparation) = &mut self.preparation {
                 preparation.take(&trial.record);
             }
@@ -237,7 +253,7 @@ impl Sustain {
             return;
         }
         let writes = trial.record.total(Some(crate::measure::Direction::Write));
-        self.written_now += writes.bytes.0;
+        self.written_now += writes.bytes.0 / u64::from(self.hosts);
         if self.in_round == self.plan.watched {
             self.watched_now = self.plan.watch.read(&trial.record);
         }
@@ -300,7 +316,11 @@ impl Sustain {
             return String::new();
         };
         let what: Vec<String> = cell.point.streams.iter().map(Stream::load_in_words).collect();
-        format!("{} of {}", self.plan.watch.name(), what.join(" with "))
+        let on = match self.hosts {
+            1 => String::new(),
+            hosts => format!(", on {} hosts", number(hosts.into())),
+        };
+        format!("{} of {}{on}", self.plan.watch.name(), what.join(" with "))
     }
 }
 

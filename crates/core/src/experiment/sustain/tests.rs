@@ -249,6 +249,38 @@ fn preconditioning_writes_every_region_as_often_as_it_is_told() {
 }
 
 #[test]
+fn preconditioning_on_several_hosts_goes_on_where_the_slowest_is() {
+    let settings = TestSettings { passes: 1, at_least: Span(0), ..TestSettings::default() };
+    let plan = test_plan(Test::Workload, &base(1 << 20, 1), settings);
+    let mut sustain = Sustain::new(plan).on_hosts(3);
+    assert_eq!(sustain.preconditioning(), Bytes(1 << 20));
+    let (mut last, mut offsets) = (None, Vec::new());
+    let round = loop {
+        let Step::Run(planned) = sustain.next(last.as_ref()) else { panic!("rounds follow") };
+        if planned.place.role != Role::Preparation {
+            break planned;
+        }
+        let region = planned.point.streams[0].regions[0];
+        offsets.push(region.offset.0);
+        let mut done = trial(&planned, 1);
+        let worker = done.record.workers[0].clone();
+        // The second host is the slowest.
+        done.record.workers = Vec::from([4, 2, 3].map(|quarters: u64| {
+            let mut worker = worker.clone();
+            worker.cells[0].flows[1].bytes = Bytes((quarters << 18).min(region.length.0));
+            worker
+        }));
+        last = Some(done);
+    };
+    assert_eq!(offsets, [4096, 4096 + (1 << 19)]);
+    let whole = trial(&round, 30);
+    sustain.next(Some(&whole));
+    // 30 I/Os of 4 KiB in each second of a minute, by three hosts together.
+    assert_eq!(sustain.written, [30 * 60 * 4096 / 3]);
+    assert!(sustain.watched_in_words().ends_with(", on 3 hosts"));
+}
+
+#[test]
 fn the_iops_test_has_eight_sizes_by_seven_mixes_and_watches_small_writes() {
     let base = base(1 << 30, 1);
     let settings = TestSettings { passes: 2, ..TestSettings::default() };

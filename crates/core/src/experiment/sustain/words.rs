@@ -37,6 +37,11 @@ pub fn sentences(sustain: &Sustain) -> Vec<String> {
             "cross-stimulus-recovery" => sentences.extend(phases(sustain)),
             _ => sentences.extend(demand(sustain)),
         }
+        if 1 < sustain.hosts {
+            let hosts = number(sustain.hosts.into());
+            sentences
+                .push(format!("Rates are those of {hosts} hosts together, loads those of each."));
+        }
     }
     sentences
 }
@@ -158,7 +163,8 @@ fn fall(sustain: &Sustain) -> Option<String> {
     let verb = if found.after < found.before { "fell" } else { "rose" };
     let written = match sustain.written.get(found.at - 1) {
         Some(0) | None => String::new(),
-        Some(written) => format!(" and {} written", Bytes(*written)),
+        Some(written) if sustain.hosts == 1 => format!(" and {} written", Bytes(*written)),
+        Some(written) => format!(" and {} written by each host", Bytes(*written)),
     };
     Some(format!(
         "It {verb} from {} to {} in round {}, after {}{written}.",
@@ -184,10 +190,14 @@ fn caution(sustain: &Sustain) -> Vec<String> {
     let written = sustain.written.last().copied().unwrap_or(0);
     let fills = matches!(sustain.plan.until, Until::Over { .. });
     if 0 < written && written < all && sustain.plan.passes == 0 && !fills {
+        let wrote = percent(written as f64 / all as f64);
+        let rounds = match sustain.hosts {
+            1 => format!("the rounds wrote {wrote} of what is addressed"),
+            _ => format!("the rounds of each host wrote {wrote} of what it addresses"),
+        };
         cautions.push(format!(
-            "Nothing was written beforehand, and the rounds wrote {} of what is addressed: a drive \
-             that was never full is faster than it will be.",
-            percent(written as f64 / all as f64)
+            "Nothing was written beforehand, and {rounds}: a drive that was never full is faster than \
+             it will be."
         ));
     }
     cautions
