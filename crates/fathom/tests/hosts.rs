@@ -15,8 +15,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use common::{Place, Running, assert_has, code, fathom_in, read, stderr, stdout};
-use fathom_core::measure::Record;
-use fathom_report::document::{Document, Ended, Verdict};
+use fathom_core::Span;
+use fathom_core::measure::{Direction, Record};
+use fathom_report::document::{Document, Ended, Found, Role, Verdict};
 use serde_json::{Value, json};
 
 /// A host behind the router.
@@ -183,6 +184,33 @@ fn until_loaded(place: &Place, name: &str) {
     }
 }
 
+/// fathom on hosts that all have a file of 4 MiB, when it has said something.
+fn begun(
+    place: &Place,
+    settings: &[Setting<'_>],
+    args: &[&str],
+    said: &str,
+) -> (TestRouter, Running) {
+    with_data(place, &settings.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
+    let router = TestRouter::start(place, settings);
+    let mut running = Running::start(&mut on_hosts(place, args));
+    running.until(said);
+    (router, running)
+}
+
+/// Goes on with these hosts, whose agents are new ones.
+fn resumed(place: &Place, settings: &[Setting<'_>]) -> Output {
+    for (name, ..) in &THREE {
+        let own = place.join(name).join("own.jsonl");
+        std::fs::rename(&own, own.with_extension("before")).ok();
+    }
+    std::fs::remove_file(place.join("router")).unwrap();
+    let router = TestRouter::start(place, settings);
+    let output = place.run(&["resume", "all.jsonl", "--hosts", "router"]);
+    router.end();
+    output
+}
+
 /// Long enough for a busy machine.
 const PATIENT: &str = "2m";
 
@@ -261,11 +289,8 @@ fn hosts_with_wrong_clocks_begin_together_as_far_as_can_be_known() {
 #[test]
 fn a_host_that_is_killed_is_missing_and_the_others_go_on() {
     let place = Place::new();
-    with_data(&place, &["a", "b", "c"]);
-    let router = TestRouter::start(&place, &THREE);
     let args = ["run", "data", "-q", "1", "-d", "8s", "--warm-up", "0s", "--fail-if", "iops<1"];
-    let mut running = Running::start(&mut on_hosts(&place, &args));
-    running.until("random read");
+    let (router, running) = begun(&place, &THREE, &args, "random read");
     // Its own file has its header as soon as its load begins.
     until_loaded(&place, "b");
     router.kill("b");
@@ -300,12 +325,9 @@ fn a_host_that_is_killed_is_missing_and_the_others_go_on() {
 #[test]
 fn a_host_that_is_cut_off_ends_by_itself_and_keeps_what_it_did() {
     let place = Place::new();
-    with_data(&place, &["a", "b"]);
     let settings = [("a", 0, PATIENT), ("b", 0, "5s")];
-    let router = TestRouter::start(&place, &settings);
     let args = ["run", "data", "-q", "1", "-d", "20s", "--warm-up", "0s"];
-    let mut running = Running::start(&mut on_hosts(&place, &args));
-    running.until("random read");
+    let (router, running) = begun(&place, &settings, &args, "random read");
     until_loaded(&place, "b");
     router.cut("b");
     let cut = Instant::now();
@@ -326,11 +348,8 @@ fn a_host_that_is_cut_off_ends_by_itself_and_keeps_what_it_did() {
 #[test]
 fn a_coordinator_that_is_killed_leaves_no_load_behind() {
     let place = Place::new();
-    with_data(&place, &["a", "b", "c"]);
-    let router = TestRouter::start(&place, &THREE);
     let args = ["run", "data", "-q", "1", "-d", "1h", "--warm-up", "0s"];
-    let mut running = Running::start(&mut on_hosts(&place, &args));
-    running.until("IOPS");
+    let (router, running) = begun(&place, &THREE, &args, "IOPS");
     running.kill();
     // All agents end, which the router waits for.
     router.end();
@@ -343,11 +362,8 @@ fn a_coordinator_that_is_killed_leaves_no_load_behind() {
 #[test]
 fn an_interrupted_load_ends_on_all_hosts_and_is_kept() {
     let place = Place::new();
-    with_data(&place, &["a", "b", "c"]);
-    let router = TestRouter::start(&place, &THREE);
     let args = ["run", "data", "-q", "1", "-d", "1h", "--warm-up", "0s"];
-    let mut running = Running::start(&mut on_hosts(&place, &args));
-    running.until("IOPS");
+    let (router, running) = begun(&place, &THREE, &args, "IOPS");
     running.signal("INT");
     let (status, _, said) = running.end();
     assert_eq!(status.code(), Some(130), "{said}");
@@ -464,7 +480,6 @@ fn a_sweep_over_the_number_of_hosts_says_how_it_scales() {
 #[test]
 fn a_sweep_that_was_cut_off_goes_on_where_it_was() {
     let place = Place::new();
-    with_data(&place, &["a", "b", "c"]);
     let args = [
         "sweep",
         "data",
@@ -480,10 +495,8 @@ fn a_sweep_that_was_cut_off_goes_on_where_it_was() {
         "0s",
         "--yes",
     ];
-    let router = TestRouter::start(&place, &THREE);
-    let mut running = Running::start(&mut on_hosts(&place, &args));
     // One trial is there, and the second one runs.
-    running.until("point 2/4");
+    let (router, running) = begun(&place, &THREE, &args, "point 2/4");
     running.kill();
     router.end();
     let before = read(&place.join("all.jsonl"));
@@ -491,21 +504,10 @@ fn a_sweep_that_was_cut_off_goes_on_where_it_was() {
     let refused = place.run(&["resume", "all.jsonl"]);
     assert_eq!(code(&refused), 5, "{}", stderr(&refused));
     assert_has(&stderr(&refused), &["many hosts measured it (a, b, c)", "fathom-hosts resume"]);
-    for name in ["a", "b", "c"] {
-        std::fs::rename(place.join(name).join("own.jsonl"), place.join(name).join("first")).ok();
-    }
-    std::fs::remove_file(place.join("router")).unwrap();
-    let go_on = |settings: &[Setting<'_>]| {
-        let router = TestRouter::start(&place, settings);
-        let output = place.run(&["resume", "all.jsonl", "--hosts", "router"]);
-        router.end();
-        std::fs::remove_file(place.join("router")).unwrap();
-        output
-    };
-    let others = go_on(&THREE[..2]);
+    let others = resumed(&place, &THREE[..2]);
     assert_ne!(code(&others), 0);
     assert_has(&stderr(&others), &["3 is no number of hosts from 1 to 2"]);
-    let output = go_on(&THREE);
+    let output = resumed(&place, &THREE);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     let after = read(&place.join("all.jsonl"));
     assert_eq!(after.trials.len(), 4);
@@ -548,4 +550,172 @@ fn what_cannot_vary_over_hosts_is_refused() {
         &["--axis targets", "only options of `fathom run` and hosts"],
     );
     refused("block-size=4k,0", &["at block-size 0"]);
+}
+
+/// Kills a host while the second point runs: nothing that was finished is lost, and it goes on with all
+/// hosts.
+fn goes_on_after_a_lost_host(args: &[&str]) {
+    let place = Place::new();
+    let times = ["--seed", "3", "-d", "4s", "--warm-up", "0s", "--yes"];
+    let (router, running) = begun(&place, &THREE, &[args, &times].concat(), "point 2/");
+    // The load begins half a second later, and lasts for longer than this.
+    std::thread::sleep(Duration::from_millis(1500));
+    router.kill("b");
+    let (_, _, said) = running.end();
+    router.end();
+    let before = read(&place.join("all.jsonl"));
+    let conclusion = before.conclusion.unwrap();
+    assert_eq!(conclusion.ended, Ended::Failed, "{said}");
+    let why = conclusion.sentences.last().unwrap();
+    // Where the machine is so busy that the load had not begun, there is no trial that lacks a host.
+    assert!(
+        why.contains("because a host was lost: `fathom-hosts resume`") || why.starts_with("b: ")
+    );
+    let whole: Vec<_> = before.trials.into_iter().filter(|trial| trial.is_whole()).collect();
+    assert_eq!(whole.len(), 1, "{said}");
+    let output = resumed(&place, &THREE);
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let after = read(&place.join("all.jsonl"));
+    assert_eq!(after.conclusion.unwrap().ended, Ended::Completed);
+    assert_eq!(after.trials[..1], whole);
+    assert!(2 < after.trials.len() && after.trials.iter().all(|trial| trial.is_whole()));
+    assert!(after.trials.iter().all(|trial| trial.hosts.len() == 3));
+}
+
+#[test]
+fn a_sweep_that_lost_a_host_goes_on_with_all_of_them() {
+    goes_on_after_a_lost_host(&["sweep", "data", "--axis", "queue-depth=1,2,3"]);
+}
+
+#[test]
+fn a_search_that_lost_a_host_goes_on_with_all_of_them() {
+    goes_on_after_a_lost_host(&["peak", "data", "--up-to", "2", "--official", "none"]);
+}
+
+#[test]
+fn the_peak_of_several_hosts_is_the_setting_that_saturates_each() {
+    let place = Place::in_memory();
+    // Four servers of 1 ms on each host, whose last I/Os complete after the window.
+    let target = "sim:queue,servers=4,service-time=1ms";
+    let args =
+        ["peak", target, "-d", "500ms", "--warm-up", "0s", "--official", "2s", "--seed", "5"];
+    let (output, own) = run(&place, &THREE, &args);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["peak: the lowest queue depth on each host that gives 95 %"]);
+    let all = read(&place.join("all.jsonl"));
+    let conclusion = all.conclusion.unwrap();
+    assert_has(
+        &conclusion.sentences[0],
+        &["Queue depth 4 on each of 3 hosts (12 in all) saturates their targets: 11,994 IOPS"],
+    );
+    let Some(Found::Peak(found)) = conclusion.found else { panic!("a peak was found") };
+    assert_eq!(found.choice, Some(4.0));
+    let official = all.trials.last().unwrap();
+    assert_eq!((official.place.role, official.window()), (Role::Official, Span::from_secs(2)));
+    for (host, own) in own.iter().enumerate() {
+        let points = own.trials.iter().map(|trial| &trial.point);
+        let planned = all.trials.iter().map(|trial| &trial.point);
+        assert_eq!(own.trials.len(), all.trials.len());
+        for (own, planned) in points.zip(planned) {
+            assert_eq!(own.seed, planned.seed + 1_000_000 * host as u64);
+            assert_eq!(own.streams, planned.streams, "{}", planned.name);
+        }
+    }
+    let shown = place.run(&["report", "all.jsonl"]);
+    assert_has(&stdout(&shown), &["queue depth on each host", "hosts   3: a, b, c"]);
+}
+
+#[test]
+fn the_highest_load_of_several_hosts_is_that_of_each() {
+    let place = Place::in_memory();
+    let target = "sim:queue,servers=1,service-time=1ms,distribution=exponential";
+    let words = "-d 10s --warm-up 0s --official none --seed 2 --rate 100 --objective p90<=10ms";
+    let args: Vec<&str> = ["peak", target].into_iter().chain(words.split(' ')).collect();
+    let (output, _) = run(&place, &THREE[..2], &args);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let conclusion = read(&place.join("all.jsonl")).conclusion.unwrap();
+    let Some(Found::Peak(found)) = conclusion.found else { panic!("a peak was found") };
+    // M/M/1: the response time is exponential, with p90 = ln 10 / (capacity - load).
+    let truth = 1000.0 - std::f64::consts::LN_10 / 0.010;
+    let choice = found.choice.unwrap();
+    assert!((choice / truth - 1.0).abs() < 0.1, "{choice}, and not {truth}");
+    assert_has(&conclusion.sentences[0], &[" IOPS on each of 2 hosts (1,", " in all)"]);
+}
+
+#[test]
+fn rounds_on_several_hosts_are_steady_together() {
+    let place = Place::in_memory();
+    let target = "sim:queue,servers=4,service-time=1ms,size=4m";
+    let words = "-q 4 --read-share 0% -d 1s --warm-up 0s --at-least 0s --precondition 2 --seed 5";
+    let args: Vec<&str> = ["sustain", target].into_iter().chain(words.split(' ')).collect();
+    let (output, own) = run(&place, &THREE[..2], &args);
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let all = read(&place.join("all.jsonl"));
+    let sentences = &all.conclusion.as_ref().unwrap().sentences;
+    assert_has(
+        &sentences[0],
+        &["Steady throughout: IOPS of random write 4 KiB, on 2 hosts, 7,992 IOPS in rounds 1 to 5"],
+    );
+    let written = |document: &Document| {
+        let before = document.trials.iter().take_while(|one| one.point.name.contains("pass"));
+        before.map(|one| one.total(Some(Direction::Write)).bytes.0).sum::<u64>()
+    };
+    assert_eq!(own.iter().map(written).collect::<Vec<_>>(), [2 * (4 << 20); 2]);
+    assert_eq!(written(&all), 2 * 2 * (4 << 20));
+    assert_eq!(all.trials.iter().filter(|one| one.place.role == Role::Result).count(), 5);
+}
+
+#[test]
+fn a_consent_is_for_what_an_experiment_writes_and_for_nothing_else() {
+    let place = Place::new();
+    with_data(&place, &["a", "b", "c"]);
+    let before = std::fs::read(place.join("b/data")).unwrap();
+    let refused = |args: &[&str], parts: &[&str]| {
+        let (output, own) = run(&place, &THREE, args);
+        assert!([2, 3].contains(&code(&output)), "{args:?}: {}", stderr(&output));
+        assert_has(&stderr(&output), parts);
+        assert!(own.is_empty() && !place.join("all.jsonl").exists(), "{args:?}");
+        std::fs::remove_file(place.join("router")).unwrap();
+    };
+    let would_write = ["what is there would be lost", "--overwrite"];
+    refused(&["sustain", "data", "--precondition", "1", "--yes"], &would_write);
+    refused(&["sustain", "data", "--test", "throughput", "--yes"], &would_write);
+    refused(&["peak", "data", "--read-share", "0%", "--yes"], &would_write);
+    refused(&["peak", "data", "--overwrite"], &["--overwrite: all I/Os are reads"]);
+    refused(&["peak", "data", "--trace", "t.csv"], &["--trace: it is for one machine"]);
+    assert!(std::fs::read(place.join("b/data")).unwrap() == before, "something was written");
+    // One that reads in some of its points and writes in others.
+    let words = "--axis read-share=100%,0% -d 200ms --warm-up 0s --yes --overwrite";
+    let args: Vec<&str> = ["sweep", "data"].into_iter().chain(words.split(' ')).collect();
+    let (output, own) = run(&place, &THREE, &args);
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    assert_has(&stdout(&output), &["OVERWRITES on a: ", "OVERWRITES on c: "]);
+    assert_eq!(own.iter().map(|one| one.trials.len()).collect::<Vec<_>>(), [2; 3]);
+    assert!(std::fs::read(place.join("b/data")).unwrap() != before, "nothing was written");
+}
+
+#[test]
+fn the_workload_of_an_experiment_is_that_experiment_on_hosts_too() {
+    let place = Place::in_memory();
+    let load = "block-size = '8k'\nduration = '200ms'\nwarm-up = '0s'\n";
+    for (table, command) in [
+        ("[peak]\nup-to = 4\nofficial = 'none'\n", "peak"),
+        ("[sweep]\naxes.queue-depth = [1, 2]\n", "sweep"),
+        ("[sustain]\nat-least = '0s'\nprecondition = 'none'\n", "sustain"),
+    ] {
+        std::fs::write(place.join("w.toml"), format!("{load}{table}")).unwrap();
+        let (output, _) = run(&place, &THREE[..2], &["run", "w.toml", "sim:ssd"]);
+        assert_eq!(code(&output), 2, "{}", stderr(&output));
+        assert_has(&stderr(&output), &[&format!("run it with `fathom {command}`")]);
+        std::fs::remove_file(place.join("router")).unwrap();
+        let (output, own) = run(&place, &THREE[..2], &[command, "w.toml", "sim:ssd"]);
+        assert!([0, 4].contains(&code(&output)), "{command}: {}", stderr(&output));
+        let all = read(&place.join("all.jsonl"));
+        assert!(1 < all.trials.len() && own[1].trials.len() == all.trials.len(), "{command}");
+        std::fs::remove_file(place.join("router")).unwrap();
+        std::fs::remove_file(place.join("all.jsonl")).unwrap();
+        for name in ["a", "b"] {
+            std::fs::remove_file(place.join(name).join("own.jsonl")).unwrap();
+        }
+    }
 }

@@ -20,18 +20,24 @@ from fathom_hosts.refusal import Refusal
 from fathom_hosts.router import Router
 
 # What runs over many hosts, and the command of fathom that does it.
-COMMANDS = {"run": "run", "sweep": "sweep", "resume": "resume", "check": "plan"}
-NOT_YET = ("peak", "sustain")
+COMMANDS = {
+    "run": "run",
+    "sweep": "sweep",
+    "peak": "peak",
+    "sustain": "sustain",
+    "resume": "resume",
+    "check": "plan",
+}
 
 EXIT_REFUSED = 2
 
 USAGE = "fathom-hosts COMMAND (--ssh HOSTS | --local N | --scheduler ADDRESS) [WORDS OF FATHOM...]"
 
 DESCRIPTION = """\
-Run one experiment of fathom over many hosts. COMMAND is run, sweep or resume; check shows what each
-host would do, and starts nothing (`fathom plan`). All options that are not listed here, and all
-targets, go to `fathom COMMAND` on this machine. It tells the agent of each host what to do, shows
-what they measure, and writes the result."""
+Run one experiment of fathom over many hosts. COMMAND is run, sweep, peak, sustain or resume; check
+shows what each host would do, and starts nothing (`fathom plan`). All options that are not listed
+here, and all targets, go to `fathom COMMAND` on this machine. It tells the agent of each host what
+to do, shows what they measure, and writes the result."""
 
 EXAMPLES = """\
 examples:
@@ -104,9 +110,6 @@ def resolve(argv: Sequence[str]) -> Request:
     if argv[0] == "--version":
         parser.parse_args(["--version"])
     command, words = argv[0], list(argv[1:])
-    if command in NOT_YET:
-        remedy = f"give one of {', '.join(COMMANDS)}"
-        raise Refusal(f"`fathom {command}`", "takes no hosts yet", remedy)
     if command not in COMMANDS:
         remedy = f"begin with one of {', '.join(COMMANDS)}, and give options after it"
         raise Refusal(repr(command), "is no command that runs over many hosts", remedy)

@@ -22,7 +22,7 @@ const WAITING: usize = 256;
 const ENDING: Duration = Duration::from_secs(30);
 
 /// What an agent hears.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub enum Heard {
     /// A message that needs work.
     Message(Box<AgentOrder>),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub const PROTOCOL: u32 = 1;
 
 /// What a coordinator says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AgentOrder {
     /// The first one.
@@ -22,7 +22,7 @@ pub enum AgentOrder {
         protocol: u32,
         /// Its version of fathom.
         fathom_version: String,
-        /// The number of loads that it has planned.
+        /// The number of loads that it has planned: it may say hello again when it knows.
         #[serde(default)]
         points: u32,
     },
@@ -45,17 +45,29 @@ pub enum AgentOrder {
 }
 
 /// A load, as on a command line of `fathom run`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadInWords {
     /// The words behind `fathom run`: targets and options, without a consent, and without outputs.
     pub words: Vec<String>,
+    /// The load in full, if no words say it: one of those that an experiment makes of the load that the
+    /// words describe. It addresses nothing else, and in no other way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<Box<Point>>,
+    /// Whether it is one of several of an experiment: another one may need the consent, if this one
+    /// does not.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub experiment: bool,
     /// A workload, if it is not one that comes with fathom. Files of this host are not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<WorkloadText>,
     /// What may be written to on this host.
     #[serde(default)]
     pub consent: Allowed,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A workload file that the coordinator has read.
@@ -217,6 +229,8 @@ mod tests {
     fn what_a_coordinator_says_is_read() {
         let load = |words: &[&str]| LoadInWords {
             words: words.iter().map(|word| (*word).to_owned()).collect(),
+            point: None,
+            experiment: false,
             workload: None,
             consent: Allowed::default(),
         };

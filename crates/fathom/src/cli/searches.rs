@@ -1,6 +1,8 @@
 //! What was typed for `fathom peak` and `fathom sustain`. One flag, one definition: its help text
 //! here is its documentation.
 
+use std::path::PathBuf;
+
 use clap::{Args as ClapArgs, ValueEnum};
 use fathom_core::Span;
 use fathom_core::experiment::{Test, Vary, Watch};
@@ -32,6 +34,10 @@ pub struct Peak {
     /// What is searched for.
     #[command(flatten)]
     pub search: PeakArgs,
+    /// Measure on many hosts at the same time, by the router behind this socket: the program
+    /// `fathom-hosts` calls fathom with this option. Settings are those of each host
+    #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
+    pub hosts: Option<PathBuf>,
     /// What is to be measured.
     #[command(flatten)]
     pub request: Request,
@@ -107,6 +113,10 @@ pub struct Sustain {
     /// How it goes about it.
     #[command(flatten)]
     pub course: SustainArgs,
+    /// Measure on many hosts at the same time, by the router behind this socket: the program
+    /// `fathom-hosts` calls fathom with this option
+    #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
+    pub hosts: Option<PathBuf>,
     /// What is to be measured: the targets, and with --test workload the load.
     #[command(flatten)]
     pub request: Request,

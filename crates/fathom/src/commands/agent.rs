@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use fathom_core::experiment::{Conclusion, PointSequence};
 use fathom_core::facts::{Host, Target};
+use fathom_core::spec::Point;
 use fathom_report::document::{self, Ended, MEASUREMENT_VERSION};
 
 use super::measure::exit_code;
 use super::opened::{self, Opened};
 use super::outputs::{self, Outputs};
-use super::{preview, settled, this_machine};
+use super::{folder, preview, settled, this_machine};
 use crate::agent::ears::{self, Heard};
 use crate::agent::message::{
     AgentAnswer, AgentOrder, LoadInWords, PROTOCOL, PreparedHere, TargetHere,
@@ -19,7 +20,7 @@ use crate::agent::message::{
 use crate::agent::voice::{Narrator, say};
 use crate::agent::words;
 use crate::cli::args::Agent;
-use crate::cli::options::Results;
+use crate::cli::options::{Consent, Results};
 use crate::error::{Error, exit, plain};
 use crate::journal::Journal;
 use crate::live::Live;
@@ -188,6 +189,20 @@ impl Attendant {
         self.prepared = None;
         let mut asked = words::asked(load)?;
         let (place, host, spec) = settled::settle(&mut asked)?;
+        let spec = match &load.point {
+            None => spec,
+            Some(point) => {
+                let point = Point::clone(point);
+                let spec = resolve::derived::derived(spec, point, this_machine::machine(&host))?;
+                let written = opened::written_targets(&spec);
+                folder::no_names_outside(&asked.described, &place, &written)?;
+                spec
+            }
+        };
+        if load.experiment && !spec.writes() {
+            // It is for another load of the experiment, and this one needs none.
+            asked.described.consent = Consent::default();
+        }
         let spec =
             resolve::consent::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
         self.same_targets(&spec)?;

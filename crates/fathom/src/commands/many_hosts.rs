@@ -1,11 +1,12 @@
-//! `fathom run --hosts`, `sweep --hosts` and `plan --hosts`: loads on many hosts at the same time.
+//! `--hosts`: loads on many hosts at the same time. `run`, `sweep` and `plan` over them are here, and what
+//! the searches need of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_core::experiment::{Candidate, PointSequence};
 use fathom_core::facts::Target;
 use fathom_core::figures::time;
-use fathom_core::spec::Point;
+use fathom_core::spec::{Point, Stream};
 use fathom_core::trial::Coordinate;
 use fathom_report::document::Command;
 use fathom_report::figures;
@@ -13,17 +14,19 @@ use fathom_report::figures;
 use super::experiment::{self, Prepared};
 use super::measure;
 use super::outputs::{self, Outputs};
+use super::settled::Basis;
 use super::sweep;
 use super::this_machine;
 use crate::agent::message::PreparedHere;
 use crate::cli::args::{Run, Sweep};
 use crate::cli::axes::{ALL_HOSTS, AxisArg, HOSTS};
-use crate::cli::options::Request;
+use crate::cli::options::{Consent, Request};
 use crate::error::{Error, exit};
 use crate::hosts::{Fleet, HostLoad, Router};
 use crate::live::Live;
+use crate::resolve::{self, Machine};
 use crate::session::{self, Course, Machines, Session};
-use crate::workload::Template;
+use crate::workload::{Asked, Template};
 use crate::{output, signals};
 
 /// Runs it.
@@ -38,6 +41,7 @@ pub fn run(args: &Run, socket: &Path) -> Result<u8, Error> {
     }
     let here = this_machine::this_host();
     let template = Template::read(&args.request)?;
+    template.is_of(None)?;
     let load = load(&args.request, &template, this_machine::machine(&here).fresh_seed)?;
     let seed = load.seed();
     signals::be_orderly();
@@ -78,6 +82,7 @@ pub fn run(args: &Run, socket: &Path) -> Result<u8, Error> {
 pub fn plan(request: &Request, socket: &Path) -> Result<u8, Error> {
     let here = this_machine::this_host();
     let template = Template::read(request)?;
+    template.is_of(None)?;
     let load = load(request, &template, this_machine::machine(&here).fresh_seed)?;
     signals::be_orderly();
     let mut fleet = Fleet::gather(Router::connect(socket)?, load, 1)?;
@@ -124,12 +129,12 @@ pub fn sweep(args: &Sweep, socket: &Path) -> Result<u8, Error> {
 ///
 /// As [`sweep`].
 pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<Prepared, Error> {
-    refuse_what_is_local(&[
-        ("--trace", args.results.trace.is_some()),
-        ("--prepare", args.course.prepare.is_some()),
-    ])?;
     let template = Template::read(&args.request)?;
     let (axes, course) = sweep::asked(args, &template)?;
+    refuse_what_is_local(&[
+        ("--trace", args.results.trace.is_some()),
+        ("--prepare", course.prepare.is_some()),
+    ])?;
     let own = Request::load_options();
     let is_possible =
         |axis: &&AxisArg| axis.name == HOSTS || (own.contains(&axis.name) && axis.name != "seed");
@@ -142,7 +147,7 @@ pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<P
     }
     let here = this_machine::this_host();
     let fresh_seed = seed.unwrap_or_else(|| this_machine::machine(&here).fresh_seed);
-    let load = load(&args.request, &template, fresh_seed)?;
+    let load = load(&args.request, &template, fresh_seed)?.of_experiment(&[]);
     signals::be_orderly();
     let points = axes.iter().map(|axis| axis.labels.len()).product::<usize>() as u32;
     let mut fleet = Fleet::gather(Router::connect(socket)?, load, points)?;
@@ -150,13 +155,14 @@ pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<P
         .into_iter()
         .map(|axis| counted(axis, fleet.names().len()))
         .collect::<Result<Vec<_>, Error>>()?;
-    let mut candidates = Vec::new();
+    let (mut candidates, mut is_told) = (Vec::new(), false);
     let mut targets: Vec<Target> = Vec::new();
     for named in sweep::combinations(&axes)? {
         let coordinates: Vec<Coordinate> = named.iter().map(sweep::coordinate).collect();
         let prepared = fleet.plan(&coordinates).map_err(|error| sweep::at(error, &named))?;
-        if candidates.is_empty() {
+        if !is_told && prepared.iter().any(writes) {
             overwritten(&fleet, &prepared)?;
+            is_told = true;
         }
         targets = facts(&prepared[0]);
         let point = Point { name: sweep::name(&named), ..prepared[0].point.clone() };
@@ -166,27 +172,106 @@ pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<P
             .any(|(axis, label)| named.contains(&(axis.as_str(), label.as_str())));
         candidates.push(Candidate { point, coordinates, once });
     }
+    has_effect(&args.request.consent, candidates.iter().map(|one| &one.point))?;
     let name = template.name().unwrap_or("sweep").to_owned();
     let first = (fleet.facts(0).clone(), targets);
     let mut prepared = sweep::on_hosts((name, axes, course), candidates, first);
-    let names = fleet.names().join(", ");
-    prepared.about.push(format!("hosts    {}: {names}", fleet.names().len()));
+    prepared.about.push(hosts_in_a_line(&fleet));
     Ok(Prepared { fleet: Some(fleet), ..prepared })
 }
 
 /// The load for the hosts, once the workload is known to be one here.
 fn load(request: &Request, template: &Template<'_>, fresh_seed: u64) -> Result<HostLoad, Error> {
-    if template.is_of(None).is_err() {
-        let problem = "the workload has a table of an experiment, which hosts do not take";
-        return Err(Error::option(
-            "--hosts",
-            problem,
-            "give its settings as options, and the file without",
-        ));
-    }
     let described = template.describe(&[])?.described;
     let seed = described.streams.iter().find_map(|stream| stream.load.seed);
     HostLoad::new(request, seed, fresh_seed)
+}
+
+/// The load that an experiment makes its points of, resolved here for the targets of the first host, as
+/// it would be there. Every host gets each point in full, and these options beside the typed ones, so
+/// that its words describe all that such a point may do.
+///
+/// # Errors
+///
+/// When the command line, a host or a target does not allow it.
+pub fn basis(
+    request: &Request,
+    asked: &mut Asked,
+    options: &[(&str, &str)],
+    socket: &Path,
+) -> Result<Basis, Error> {
+    let here = this_machine::this_host();
+    let fresh_seed = this_machine::machine(&here).fresh_seed;
+    let described_seed = asked.described.streams.iter().find_map(|stream| stream.load.seed);
+    let load = HostLoad::new(request, described_seed, fresh_seed)?.of_experiment(options);
+    let seed = load.seed();
+    signals::be_orderly();
+    let mut fleet = Fleet::gather(Router::connect(socket)?, load, 1)?;
+    let prepared = fleet.plan(&[])?;
+    let targets = facts(&prepared[0]);
+    let first = &fleet.names()[0];
+    let found: Vec<&str> = targets.iter().map(|target| &*target.name).collect();
+    asked.described.locate(|path| {
+        let named = HostLoad::here(&path.to_string_lossy(), first, 0);
+        let within = |name: &&&str| Path::new(name).starts_with(&named) && **name != named;
+        let files: Vec<PathBuf> = found.iter().filter(within).map(PathBuf::from).collect();
+        Ok(Some(files).filter(|files| !files.is_empty()))
+    })?;
+    let host = fleet.facts(0).clone();
+    let machine = Machine { fresh_seed: seed, ..this_machine::machine(&host) };
+    let spec = resolve::settle(&asked.described, targets, machine);
+    let spec = spec.map_err(|blame| asked.explain(blame))?;
+    Ok(Basis { host, spec, place: None, fleet: Some(fleet) })
+}
+
+/// Has every host prepare these points, so that one that refuses any of them does so before the first;
+/// says what is overwritten, and how many points there are. Returns a line about the hosts.
+///
+/// # Errors
+///
+/// When a host refuses, or a consent has no effect.
+pub fn rehearse(
+    fleet: &mut Fleet,
+    consent: &Consent,
+    points: &[Point],
+    planned: u32,
+) -> Result<String, Error> {
+    has_effect(consent, points.iter())?;
+    let mut is_told = false;
+    for point in points {
+        let prepared = fleet.plan_made(point)?;
+        if !is_told && prepared.iter().any(writes) {
+            overwritten(fleet, &prepared)?;
+            is_told = true;
+        }
+    }
+    fleet.plans(planned);
+    Ok(hosts_in_a_line(fleet))
+}
+
+/// Whether a host would write.
+fn writes(prepared: &PreparedHere) -> bool {
+    prepared.targets.iter().any(|target| target.is_overwritten)
+}
+
+fn hosts_in_a_line(fleet: &Fleet) -> String {
+    format!("hosts    {}: {}", fleet.names().len(), fleet.names().join(", "))
+}
+
+/// Refuses a consent that none of an experiment's points needs.
+fn has_effect<'p>(
+    consent: &Consent,
+    mut points: impl Iterator<Item = &'p Point>,
+) -> Result<(), Error> {
+    let writes = |point: &Point| point.streams.iter().any(Stream::destroys);
+    match consent.first() {
+        Some(option) if !points.any(writes) => Err(Error::option(
+            option,
+            "all I/Os are reads, so this has no effect",
+            "drop it, or ask for writes with --read-share",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// An axis of hosts with as many as there are in the place of "N".
@@ -216,7 +301,11 @@ fn facts(prepared: &PreparedHere) -> Vec<Target> {
 }
 
 /// Refuses the first of these options that was typed: only one machine can do what it asks for.
-fn refuse_what_is_local(typed: &[(&str, bool)]) -> Result<(), Error> {
+///
+/// # Errors
+///
+/// When there is one.
+pub fn refuse_what_is_local(typed: &[(&str, bool)]) -> Result<(), Error> {
     match typed.iter().find(|(_, typed)| *typed) {
         None => Ok(()),
         Some((option, _)) => {

@@ -2,6 +2,7 @@
 //! load that meets an objective, and the official run at it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use fathom_core::experiment::{
     BestPractice, Circumstances, Experiment, Peak, Search, Vary, lowest, tied,
@@ -14,14 +15,14 @@ use fathom_core::{Bytes, Rate, Span};
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
-use super::{probe, settled, this_machine};
-
+use super::settled::Basis;
+use super::{many_hosts, probe, this_machine};
 use crate::cli::described::Described;
 use crate::cli::rates::{self, Offer, Offered, Shares};
 use crate::cli::searches::{Peak as Args, PeakArgs, VaryArg};
-use crate::cli::values::{self, Backend, Depth};
+use crate::cli::values::{self, Depth};
 use crate::error::Error;
-use crate::resolve::{self, Machine};
+use crate::resolve;
 use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
 use crate::{contents, output};
@@ -46,17 +47,22 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
     if args.results.take_stdout() {
         output::leave_stdout_to_the_document();
     }
-    experiment::perform(prepare(args, None)?, &args.start, &args.results)
+    experiment::perform(prepare(args, args.hosts.as_deref(), None)?, &args.start, &args.results)
 }
 
-/// Resolves its settings, with the seed of an earlier run if there is one.
+/// Resolves its settings, for the hosts behind this socket if there is one, with the seed of an earlier
+/// run if there is one.
 ///
 /// # Errors
 ///
 /// When an option contradicts another one, or a target is not there.
-pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
+pub fn prepare(args: &Args, hosts: Option<&Path>, seed: Option<u64>) -> Result<Prepared, Error> {
     let asked = Asked::read_for(&args.request, Table::Peak)?;
-    settle(&as_asked(args, &asked)?, asked, (seed, false), |peak, _, _| Box::new(peak))
+    let args = &as_asked(args, &asked)?;
+    if hosts.is_some() {
+        many_hosts::refuse_what_is_local(&[("--trace", args.results.trace.is_some())])?;
+    }
+    settle(args, asked, (hosts, seed, false), |peak, _, _| Box::new(peak))
 }
 
 /// The typed options, completed by a `[peak]` of the workload.
@@ -97,7 +103,7 @@ pub fn prepare_best_practice(
         stream.load.workers = Workers::Total(cpus);
     }
     let official = args.search.official.0;
-    let prepared = settle(args, asked, (seed, true), |peak, base, targets| {
+    let prepared = settle(args, asked, (None, seed, true), |peak, base, targets| {
         let is_simulated = targets.iter().any(|target| target.kind == TargetKind::Simulated);
         let memory = Some(host.memory).filter(|memory| !is_simulated && *memory > Bytes(0));
         let content = content(base, targets);
@@ -133,43 +139,55 @@ pub fn prepare_best_practice(
 fn settle(
     args: &Args,
     mut asked: Asked,
-    (seed, small_steps): (Option<u64>, bool),
+    (hosts, seed, small_steps): (Option<&Path>, Option<u64>, bool),
     experiment: impl FnOnce(Peak, &Point, &[Target]) -> Box<dyn Experiment>,
 ) -> Result<Prepared, Error> {
     contradictions(&args.search)?;
     if args.request.typed.iter().any(|typed| typed.name == "queue-depth") {
         depth_has_an_effect(&asked.described, &args.search)?;
     }
-    pace(&mut asked.described, &args.search)?;
+    let added = pace(&mut asked.described, &args.search)?;
     for stream in &mut asked.described.streams {
         stream.load.seed = seed.or(stream.load.seed);
     }
-    let (place, host, spec) = settled::settle(&mut asked)?;
-    let (mut spec, refusal) = resolve::consent::permitted(spec, &asked.described);
-    let refusal = refusal.map(|refusal| asked.explain_whole(refusal));
+    let mut basis = match hosts {
+        None => Basis::here(&mut asked)?,
+        Some(socket) => many_hosts::basis(&args.request, &mut asked, &added, socket)?,
+    };
     if small_steps && !is_typed(args, "workers") {
-        a_thread_for_each_cpu(&mut spec.points[0]);
+        a_thread_for_each_cpu(&mut basis.spec.points[0]);
     }
-    let base = spec.points[0].clone();
+    let base = basis.spec.points[0].clone();
     let official = args.search.official.0;
     if let Some(window) = official {
         resolve::times::interval("--official", window, None)?;
     }
-    let holds = Holds { backend: spec.backend, machine: this_machine::machine(&host) };
-    let search = search(&args.search, &base, official, &holds)?;
-    let peak = Peak::new(base.clone(), search, official);
+    let search = search(&args.search, &basis, official)?;
+    let peak = Peak::new(base.clone(), search, official).on_hosts(basis.hosts());
     let peak = if small_steps { peak.by_small_steps() } else { peak };
-    let time = peak.forecast().time_at_most;
-    let long = Point { warm_up: Span(0), cool_down: Span(0), window: time, ..unpaced(&base) };
-    let about = about(&peak, &base, &search, official);
-    let axis = peak.axis();
-    let experiment = experiment(peak, &base, &spec.targets);
-    let probes = match official {
-        Some(_) if !args.search.no_probe => probe::before(&base, &place, spec.backend),
+    let mut about = about(&peak, &base, &search, (official, basis.hosts()));
+    let Basis { host, spec, place, mut fleet } = basis;
+    let (spec, refusal) = match &mut fleet {
+        None => resolve::consent::permitted(spec, &asked.described),
+        Some(fleet) => {
+            let points = peak.forecast().points;
+            let largest = Vec::from([peak.largest()]);
+            about.push(many_hosts::rehearse(fleet, &args.request.consent, &largest, points)?);
+            (spec, None)
+        }
+    };
+    let refusal = refusal.map(|refusal| asked.explain_whole(refusal));
+    let probes = match &place {
+        Some(place) if official.is_some() && !args.search.no_probe => {
+            probe::before(&base, place, spec.backend)
+        }
         _ => Vec::new(),
     };
     let probed = probes.iter().map(|probe| probe.writes_at_most().0).sum();
+    let time = peak.forecast().time_at_most;
+    let long = Point { warm_up: Span(0), cool_down: Span(0), window: time, ..unpaced(&base) };
     let writes = Writes::of(std::iter::once((&long, 1)), &spec.targets);
+    let axis = peak.axis();
     Ok(Prepared {
         command: Command::Peak,
         writes: writes.map(|writes| writes.beside(Bytes(probed))),
@@ -184,10 +202,10 @@ fn settle(
         },
         seed: base.seed,
         targets: spec.targets.clone(),
-        fleet: None,
-        grounds: Vec::from([Ground { place, spec }]),
+        experiment: experiment(peak, &base, &spec.targets),
+        fleet,
+        grounds: place.map(|place| Ground { place, spec }).into_iter().collect(),
         which: Box::new(|_| 0),
-        experiment,
         host,
         refusal,
     })
@@ -270,12 +288,18 @@ fn depth_has_an_effect(described: &Described, typed: &PeakArgs) -> Result<(), Er
     }
 }
 
-/// Opens the loops if there is an objective, and refuses schedules if there is none.
-fn pace(described: &mut Described, typed: &PeakArgs) -> Result<(), Error> {
+/// Opens the loops if there is an objective, and refuses schedules if there is none: returns what it
+/// added to the description, as options.
+fn pace(
+    described: &mut Described,
+    typed: &PeakArgs,
+) -> Result<Vec<(&'static str, &'static str)>, Error> {
     let several = described.streams.len() > 1;
+    let mut added = Vec::new();
     for stream in &mut described.streams {
         if typed.vary == Some(VaryArg::Workers) && stream.load.queue_depth.is_none() {
             stream.load.queue_depth = Some(Depth::PerWorker(1));
+            added.push(("queue-depth", "1/worker"));
         }
         let whose = stream.name.as_ref().filter(|_| several);
         let whose = whose.map_or(String::new(), |name| format!("stream {name}: "));
@@ -303,26 +327,17 @@ fn pace(described: &mut Described, typed: &PeakArgs) -> Result<(), Error> {
             }
             (Some(_), None) => {
                 stream.load.rate = Some(Offered::iops(START));
+                added.push(("rate", "1000"));
             }
             _ => {}
         }
     }
-    Ok(())
-}
-
-/// The limits of a machine.
-struct Holds<'a> {
-    backend: Backend,
-    machine: Machine<'a>,
+    Ok(added)
 }
 
 /// The subject of the search, up to the typed or possible limit.
-fn search(
-    typed: &PeakArgs,
-    base: &Point,
-    official: Option<Span>,
-    holds: &Holds<'_>,
-) -> Result<Search, Error> {
+fn search(typed: &PeakArgs, basis: &Basis, official: Option<Span>) -> Result<Search, Error> {
+    let base = &basis.spec.points[0];
     if let Some(objective) = typed.objective {
         let up_to = Rate(highest_load(typed, base)?);
         let tolerance = typed.tolerance.unwrap_or(TOLERANCE);
@@ -341,7 +356,7 @@ fn search(
     let with = |up_to| Search::Saturation { vary, up_to, enough };
     let fits = |up_to| {
         let peak = Peak::new(base.clone(), with(up_to), official);
-        resolve::fits(&peak.largest(), holds.backend, holds.machine)
+        basis.fits(&peak.largest())
     };
     if let Some(text) = &typed.up_to {
         let up_to = values::count(text).map_err(|why| {
@@ -392,7 +407,13 @@ fn unpaced(base: &Point) -> Point {
     point
 }
 
-fn about(peak: &Peak, base: &Point, search: &Search, official: Option<Span>) -> Vec<String> {
+fn about(
+    peak: &Peak,
+    base: &Point,
+    search: &Search,
+    (official, hosts): (Option<Span>, u32),
+) -> Vec<String> {
+    let each = if hosts == 1 { "" } else { " on each host" };
     let what = match search {
         Search::Saturation { vary, up_to, enough } => {
             let what = match vary {
@@ -400,14 +421,14 @@ fn about(peak: &Peak, base: &Point, search: &Search, official: Option<Span>) -> 
                 Vary::Workers => "number of workers",
             };
             format!(
-                "peak: the lowest {what} that gives {} % of the best, from {} to {up_to}",
+                "peak: the lowest {what}{each} that gives {} % of the best, from {} to {up_to}",
                 (enough * 1000.0).round() / 10.0,
                 lowest(base, *vary)
             )
         }
         Search::Load { objective, up_to, .. } => {
             let up_to = number(up_to.0);
-            format!("peak: the highest load at which {objective}, up to {up_to}/s")
+            format!("peak: the highest load{each} at which {objective}, up to {up_to}/s")
         }
     };
     let load = match base.streams.as_slice() {
@@ -419,7 +440,8 @@ fn about(peak: &Peak, base: &Point, search: &Search, official: Option<Span>) -> 
         None => "no official run".to_owned(),
     };
     let longer = match search {
-        Search::Saturation { .. } => " or less where clearly worse",
+        Search::Saturation { .. } if hosts == 1 => " or less where clearly worse",
+        Search::Saturation { .. } => "",
         Search::Load { .. } => " or more, as the percentile needs",
     };
     let window = peak.point(1.0).window.min(base.window);

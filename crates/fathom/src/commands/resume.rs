@@ -271,11 +271,11 @@ fn settle(
             Some(socket) => many_hosts::prepare_sweep(&args, socket, header.seed),
             None => sweep::prepare(&args, header.seed),
         },
+        Command::Peak(args) => peak::prepare(&args, hosts, header.seed),
+        Command::Sustain(args) => sustain::prepare(&args, hosts, header.seed),
         _ if hosts.is_some() => return Err(none()),
         Command::Study(args) => study::prepare(&args, header.seed).map(|prepared| prepared.0),
         Command::Map(args) => map::prepare(&args, header.seed),
-        Command::Peak(args) => peak::prepare(&args, header.seed),
-        Command::Sustain(args) => sustain::prepare(&args, header.seed),
         _ => return Err(none()),
     };
     let prepared = prepared.map_err(|error| match error {

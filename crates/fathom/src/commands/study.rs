@@ -65,6 +65,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<(Prepared, Results), Er
     let Some(which) = &args.which else {
         return Err(Error::option("fathom study", "no study was named", "see `fathom study`"));
     };
+    on_one_machine(which)?;
     let prepared = match which {
         StudyOf::WriteConcurrency(sweep) => {
             let sweep = by_threads(sweep)?;
@@ -86,6 +87,25 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<(Prepared, Results), Er
     promises_nothing(&prepared)?;
     let (_, results) = common(which);
     Ok((Prepared { command: Command::Study, ..prepared }, results.clone()))
+}
+
+/// Refuses hosts: the studies are about the targets of one machine.
+fn on_one_machine(which: &StudyOf) -> Result<(), Error> {
+    let hosts = match which {
+        StudyOf::WriteConcurrency(sweep)
+        | StudyOf::MultiStream(sweep)
+        | StudyOf::AccessMix(sweep) => &sweep.hosts,
+        StudyOf::BestPractice(peak) => &peak.hosts,
+        StudyOf::Map(_) => &None,
+    };
+    match hosts {
+        None => Ok(()),
+        Some(_) => {
+            let problem = "the studies are about the targets of one machine";
+            let remedy = "use `run`, `sweep`, `peak` or `sustain`";
+            Err(Error::option("--hosts", problem, remedy))
+        }
+    }
 }
 
 /// The same, with one I/O of each thread in flight if the number of threads varies.
@@ -122,10 +142,6 @@ fn side_by_side(
     seed: Option<u64>,
     question: impl FnOnce(Vec<Drives>) -> Question,
 ) -> Result<Prepared, Error> {
-    if args.hosts.is_some() {
-        let problem = "the studies are about the targets of one machine";
-        return Err(Error::option("--hosts", problem, "use `run` or `sweep`"));
-    }
     let template = Template::read_or(&args.request, Some(name))?;
     let paths: Vec<String> =
         template.targets().iter().map(|path| path.display().to_string()).collect();

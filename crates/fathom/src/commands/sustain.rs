@@ -2,19 +2,24 @@
 //! SNIA performance tests.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use fathom_core::experiment::{Axis, Scale, Sustain, Test, TestSettings, Until, Watch, test_plan};
+use fathom_core::experiment::{
+    Axis, Experiment, Scale, Sustain, Test, TestSettings, Until, Watch, test_plan,
+};
 use fathom_core::facts::{Target, TargetKind};
-use fathom_core::spec::{Access, Cache, Point};
+use fathom_core::spec::{Access, Cache, Point, Stream};
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_report::document::{self, Command};
 
 use super::experiment::{self, Ground, Prepared, Writes};
-use super::place::Place;
-use super::{settled, this_machine};
+use super::many_hosts;
+use super::place::{self, Place};
+use super::settled::Basis;
 use crate::cli::described::Described;
 use crate::cli::searches::{Sustain as Args, SustainArgs};
 use crate::error::Error;
+use crate::hosts::Fleet;
 use crate::output;
 use crate::resolve::{self, Spec};
 use crate::workload::Asked;
@@ -46,15 +51,16 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
     if args.results.take_stdout() {
         output::leave_stdout_to_the_document();
     }
-    experiment::perform(prepare(args, None)?, &args.start, &args.results)
+    experiment::perform(prepare(args, args.hosts.as_deref(), None)?, &args.start, &args.results)
 }
 
-/// Resolves its settings, with the seed of an earlier run if there is one.
+/// Resolves its settings, for the hosts behind this socket if there is one, with the seed of an earlier
+/// run if there is one.
 ///
 /// # Errors
 ///
 /// When an option contradicts another one, or a target is not there.
-pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
+pub fn prepare(args: &Args, hosts: Option<&Path>, seed: Option<u64>) -> Result<Prepared, Error> {
     let mut asked = Asked::read_for(&args.request, Table::Sustain)?;
     let args = &as_asked(args, &asked)?;
     let test = args.course.test;
@@ -66,32 +72,39 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
             stream.load.read_share = 0.0;
         }
     }
-    let (place, host, spec) = settled::settle(&mut asked)?;
-    if spec.streams().any(|stream| stream.access.atomic) {
+    let basis = match hosts {
+        None => Basis::here(&mut asked)?,
+        Some(socket) => on_hosts(args, &mut asked, socket)?,
+    };
+    if basis.spec.streams().any(|stream| stream.access.atomic) {
         return Err(Error::option(
             "--atomic",
             "writes beforehand and the rounds of a test have blocks of other sizes",
             "drop it, or measure with `fathom run`",
         ));
     }
-    let settings = settings(&args.course, &spec);
-    let base = spec.points[0].clone();
-    let course = test_plan(test, &base, settings);
-    let sustain = Sustain::new(course);
+    let settings = settings(&args.course, &basis);
+    let base = basis.spec.points[0].clone();
+    let sustain = Sustain::new(test_plan(test, &base, settings)).on_hosts(basis.hosts());
     let points = sustain.points();
-    let machine = this_machine::machine(&host);
-    for point in &points {
-        resolve::fits(point, spec.backend, machine)?;
-    }
+    points.iter().try_for_each(|point| basis.fits(point))?;
+    let mut about = about(&sustain, test, &settings, basis.hosts());
+    let Basis { host, spec, place, mut fleet } = basis;
     let spec = Spec { points, ..spec };
-    let (spec, refusal) = resolve::consent::permitted(spec, &asked.described);
-    let refusal = refusal.map(|refusal| asked.explain_whole(refusal));
-    let refusal = consent(test, &spec, &asked.described).err().or(refusal);
-    let (grounds, layouts) = grounds(&place, &spec);
+    let (spec, refusal) = match &mut fleet {
+        None => permitted(test, spec, &asked),
+        Some(fleet) => {
+            let each = one_of_each(&spec.points);
+            let planned = sustain.forecast().points;
+            about.push(many_hosts::rehearse(fleet, &args.request.consent, &each, planned)?);
+            (spec, None)
+        }
+    };
+    let (grounds, layouts) = place.map_or_else(Default::default, |place| grounds(&place, &spec));
     Ok(Prepared {
         command: Command::Sustain,
         writes: writes(&sustain, &spec.targets),
-        about: about(&sustain, test, &settings),
+        about,
         written_before: 0 < settings.passes,
         described: document::Experiment {
             name: test.name().to_owned(),
@@ -101,7 +114,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         },
         seed: base.seed,
         targets: spec.targets,
-        fleet: None,
+        fleet,
         grounds,
         which: Box::new(move |planned| {
             let layout = layout(&planned.point);
@@ -112,6 +125,45 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         probes: Vec::new(),
         refusal,
     })
+}
+
+/// The load on many hosts. Those hear from its words that a test writes.
+fn on_hosts(args: &Args, asked: &mut Asked, socket: &Path) -> Result<Basis, Error> {
+    many_hosts::refuse_what_is_local(&[("--trace", args.results.trace.is_some())])?;
+    let test = args.course.test;
+    let target = args.request.targets.first();
+    let is_simulated = target.is_some_and(|path| place::simulated(path).is_some());
+    if test != Test::Workload && !is_simulated && args.request.consent.first().is_none() {
+        return Err(Error::target(
+            target.map_or_else(|| "TARGET".to_owned(), |path| path.display().to_string()),
+            writes_in_words(test),
+            "allow it with --overwrite, or a device with --destroy HOST:DEVICE for each host, or sustain \
+             reads with --test workload",
+        ));
+    }
+    let added = [("read-share", "0%")];
+    let added = if test == Test::Workload { &[][..] } else { &added };
+    many_hosts::basis(&args.request, asked, added, socket)
+}
+
+/// The spec with its consent, and the refusal if there is none.
+fn permitted(test: Test, spec: Spec, asked: &Asked) -> (Spec, Option<Error>) {
+    let (spec, refusal) = resolve::consent::permitted(spec, &asked.described);
+    let refusal = refusal.map(|refusal| asked.explain_whole(refusal));
+    let refusal = consent(test, &spec, &asked.described).err().or(refusal);
+    (spec, refusal)
+}
+
+/// One of the points for each way in which targets are opened, and written to.
+fn one_of_each(points: &[Point]) -> Vec<Point> {
+    let mut each: Vec<Point> = Vec::new();
+    let way = |point: &Point| (layout(point), point.streams.iter().any(Stream::destroys));
+    for point in points {
+        if each.iter().all(|known| way(known) != way(point)) {
+            each.push(point.clone());
+        }
+    }
+    each
 }
 
 /// The typed options, completed by a `[sustain]` of the workload.
@@ -163,7 +215,8 @@ fn contradictions(args: &Args, asked: &Asked) -> Result<(), Error> {
 }
 
 /// The settings of a test: the typed ones, completed by those of the test and the targets.
-fn settings(typed: &SustainArgs, spec: &Spec) -> TestSettings {
+fn settings(typed: &SustainArgs, basis: &Basis) -> TestSettings {
+    let spec = &basis.spec;
     let reads_only = !spec.writes();
     let passes = match typed.test {
         // A load that only reads should read the existing data.
@@ -172,7 +225,8 @@ fn settings(typed: &SustainArgs, spec: &Spec) -> TestSettings {
     };
     let direct = spec.streams().any(|stream| stream.access.cache == Cache::Direct);
     let alignment = |target: &Target| target.direct_alignment.filter(|_| direct);
-    let coarsest = spec.targets.iter().filter_map(alignment).max();
+    let of_hosts = basis.fleet.iter().flat_map(Fleet::targets);
+    let coarsest = spec.targets.iter().chain(of_hosts).filter_map(alignment).max();
     TestSettings {
         passes: typed.precondition.map_or(passes, |typed| typed.0),
         watch: typed.watch.unwrap_or(typed.test.watch()),
@@ -197,9 +251,13 @@ fn consent(test: Test, spec: &Spec, described: &Described) -> Result<(), Error> 
     };
     Err(Error::target(
         &target.name,
-        format!("the test {} writes, and what is there would be lost", test.name()),
+        writes_in_words(test),
         format!("{allow}, or sustain reads with --test workload"),
     ))
+}
+
+fn writes_in_words(test: Test) -> String {
+    format!("the test {} writes, and what is there would be lost", test.name())
 }
 
 /// The access of a point's streams to their targets, which decides what is opened for it.
@@ -253,12 +311,13 @@ fn writes(sustain: &Sustain, targets: &[Target]) -> Option<Writes> {
         .or_else(|| (before > Bytes(0)).then(|| Writes::exactly(before, targets)))
 }
 
-fn about(sustain: &Sustain, test: Test, settings: &TestSettings) -> Vec<String> {
+fn about(sustain: &Sustain, test: Test, settings: &TestSettings, hosts: u32) -> Vec<String> {
+    let on_each = if hosts == 1 { "" } else { " on each host" };
     let course = sustain.plan();
     let mut lines = Vec::from([format!("sustain: {}", in_a_line(test))]);
     if settings.passes > 0 {
         lines.push(format!(
-            "before   everything is written {} in blocks of 128 KiB, {} in all",
+            "before   everything is written {} in blocks of 128 KiB, {} in all{on_each}",
             experiment::times(settings.passes),
             sustain.preconditioning()
         ));
@@ -274,7 +333,9 @@ fn about(sustain: &Sustain, test: Test, settings: &TestSettings) -> Vec<String> 
                 settings.at_least,
                 sustain.rounds_at_most()
             ),
-            Until::Over { time, bytes } => format!("for {time} or until {bytes} are written"),
+            Until::Over { time, bytes } => {
+                format!("for {time} or until {bytes} are written{on_each}")
+            }
         };
         let each = if course.round.len() == 1 { "" } else { " each" };
         lines.push(format!("rounds   {points} of {}{each}, {end}", cell.point.window));

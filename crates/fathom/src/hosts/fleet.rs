@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use fathom_core::experiment::Planned;
-use fathom_core::facts::Host;
+use fathom_core::facts::{Host, Target};
 use fathom_core::figures::number;
 use fathom_core::hosts::{ClockOffset, LostHost};
 use fathom_core::measure::Histogram;
@@ -18,7 +18,7 @@ use super::lines::FromHost;
 use super::merging::{self, Measured};
 use super::pulse::Pulse;
 use super::router::Router;
-use super::words::HostLoad;
+use super::words::{HostLoad, Variant};
 use crate::agent::message::{AgentAnswer, AgentOrder, PROTOCOL, PreparedHere, ProgressHere};
 use crate::cli::axes::HOSTS;
 use crate::difference;
@@ -60,6 +60,8 @@ pub struct Fleet {
     hosts: Vec<Attending>,
     /// How many of the hosts apply the load, from the first one on.
     active: usize,
+    /// Whether the points of the experiment are made of the load of the words, which cannot say them.
+    makes_points: bool,
 }
 
 /// A host whose agent attends.
@@ -104,10 +106,8 @@ impl Fleet {
                 format!("the hosts are {}", router.names().join(", ")),
             ));
         }
-        let hello =
-            AgentOrder::Hello { protocol: PROTOCOL, fathom_version: VERSION.to_owned(), points };
         let many = router.names().len();
-        (0..many).for_each(|host| router.say(host, &hello));
+        (0..many).for_each(|host| router.say(host, &hello(points)));
         let mut hosts: Vec<Option<Attending>> = (0..many).map(|_| None).collect();
         let until = Instant::now() + GREETING;
         while let Some(silent) = hosts.iter().position(Option::is_none) {
@@ -121,7 +121,7 @@ impl Fleet {
             hosts[host] = Some(greeted(name, what)?);
         }
         let hosts: Vec<Attending> = hosts.into_iter().flatten().collect();
-        let mut fleet = Self { router, load, active: hosts.len(), hosts };
+        let mut fleet = Self { router, load, active: hosts.len(), hosts, makes_points: false };
         fleet.compare_clocks()?;
         Ok(fleet)
     }
@@ -175,8 +175,26 @@ impl Fleet {
     /// When a host refuses it, or would apply another load than the first one.
     pub fn plan(&mut self, at: &[Coordinate]) -> Result<Vec<PreparedHere>, Error> {
         self.active = self.hosts.len();
-        self.prepare(at, self.load.seed())?;
+        self.prepare(Variant::Words(at), self.load.seed())?;
         Ok(self.hosts.iter().filter_map(|host| host.prepared.clone()).collect())
+    }
+
+    /// Prepares a point on every host that is made of the load of the words, as [`Fleet::plan`] does.
+    /// From here on all points are.
+    ///
+    /// # Errors
+    ///
+    /// When a host refuses it.
+    pub fn plan_made(&mut self, point: &Point) -> Result<Vec<PreparedHere>, Error> {
+        self.makes_points = true;
+        self.active = self.hosts.len();
+        self.prepare(Variant::Made(point), point.seed)?;
+        Ok(self.hosts.iter().filter_map(|host| host.prepared.clone()).collect())
+    }
+
+    /// Tells all hosts how many points are planned.
+    pub fn plans(&self, points: u32) {
+        (0..self.hosts.len()).for_each(|host| self.router.say(host, &hello(points)));
     }
 
     /// The hosts for the header of a result, as they prepared the first load.
@@ -195,16 +213,22 @@ impl Fleet {
         self.names().iter().zip(&self.hosts).filter_map(described).collect()
     }
 
+    /// The targets of all hosts, as they prepared the load before.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        let prepared = self.hosts.iter().filter_map(|host| host.prepared.as_ref());
+        prepared.flat_map(|prepared| &prepared.targets).map(|target| &target.facts)
+    }
+
     /// The facts about a host.
     pub fn facts(&self, host: usize) -> &Host {
         &self.hosts[host].facts
     }
 
-    /// Prepares the load at these coordinates on every host.
-    fn prepare(&mut self, at: &[Coordinate], seed: u64) -> Result<(), Error> {
+    /// Prepares a load on every host.
+    fn prepare(&mut self, variant: Variant<'_>, seed: u64) -> Result<(), Error> {
         for host in 0..self.active {
             self.hosts[host].prepared = None;
-            let words = self.load.for_host(&self.names()[host], host, at, seed);
+            let words = self.load.for_host(&self.names()[host], host, variant, seed);
             self.router.say(host, &AgentOrder::Prepare(words));
         }
         let until = Instant::now() + PREPARING;
@@ -417,7 +441,11 @@ impl ManyHosts for Fleet {
         }
         let coordinates = &planned.place.coordinates;
         self.active = hosts_at(coordinates).unwrap_or(self.hosts.len()).min(self.hosts.len());
-        self.prepare(coordinates, planned.point.seed)?;
+        let variant = match self.makes_points {
+            true => Variant::Made(&planned.point),
+            false => Variant::Words(coordinates),
+        };
+        self.prepare(variant, planned.point.seed)?;
         let told = self.hosts[0].prepared.as_ref();
         if let Some(differs) = told.and_then(|told| difference_of(&planned.point, &told.point)) {
             let problem = format!("its load is not the planned one: {differs}");
@@ -469,6 +497,11 @@ impl Attending {
         let after = self.course.progress.as_ref().map(|progress| Span(progress.elapsed_ns));
         self.course.over.get_or_insert(Err(LostHost { why, after }));
     }
+}
+
+/// The first message to an agent.
+fn hello(points: u32) -> AgentOrder {
+    AgentOrder::Hello { protocol: PROTOCOL, fathom_version: VERSION.to_owned(), points }
 }
 
 /// How many hosts apply the load at these coordinates; none if all do.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fathom_core::spec::Point;
 use fathom_core::trial::Coordinate;
 
 use crate::agent::message::{Allowed, LoadInWords, WorkloadText};
@@ -19,6 +20,15 @@ const NUMBER: &str = "{n}";
 /// The distance of the seeds of neighboring hosts: those of an experiment's trials are neighbors.
 const SEEDS_APART: u64 = 1_000_000;
 
+/// Which load of a request is meant.
+#[derive(Clone, Copy, Debug)]
+pub enum Variant<'a> {
+    /// The one of its words, with these settings in the place of options of these names.
+    Words(&'a [Coordinate]),
+    /// One that an experiment made of the one of its words.
+    Made(&'a Point),
+}
+
 /// A load for many hosts.
 #[derive(Clone, Debug)]
 pub struct HostLoad {
@@ -29,6 +39,8 @@ pub struct HostLoad {
     others: Vec<String>,
     workload: Option<WorkloadText>,
     consent: Consent,
+    /// Whether an experiment has several such loads.
+    experiment: bool,
     /// The first host's; each other one has another, or all of them would do the same I/Os.
     seed: u64,
 }
@@ -78,7 +90,19 @@ impl HostLoad {
             }
         }
         let consent = request.consent.clone();
-        Ok(Self { targets, typed, others, workload, consent, seed })
+        Ok(Self { targets, typed, others, workload, consent, experiment: false, seed })
+    }
+
+    /// The same with these options, and as one of several loads of an experiment.
+    #[must_use]
+    pub fn of_experiment(mut self, options: &[(&str, &str)]) -> Self {
+        self.others.extend(options.iter().map(|(name, value)| format!("--{name}={value}")));
+        Self { experiment: true, ..self }
+    }
+
+    /// The name of a target on the host with this name and number.
+    pub fn here(text: &str, name: &str, number: usize) -> String {
+        text.replace(HOST, name).replace(NUMBER, &number.to_string())
     }
 
     /// The seed of the first host.
@@ -91,16 +115,26 @@ impl HostLoad {
         self.consent.named().filter_map(|(option, name)| Some((option, name.split_once(':')?.0)))
     }
 
-    /// The words for the host with this name and number, at these coordinates, where the first host
-    /// has this seed.
-    pub fn for_host(&self, name: &str, number: usize, at: &[Coordinate], seed: u64) -> LoadInWords {
-        let here = |text: &String| text.replace(HOST, name).replace(NUMBER, &number.to_string());
+    /// The words for the host with this name and number, where the first host has this seed.
+    pub fn for_host(
+        &self,
+        name: &str,
+        number: usize,
+        variant: Variant<'_>,
+        seed: u64,
+    ) -> LoadInWords {
+        let here = |text: &String| Self::here(text, name, number);
+        let seed = seed.wrapping_add(SEEDS_APART * number as u64);
+        let (at, point) = match variant {
+            Variant::Words(at) => (at, None),
+            Variant::Made(point) => (&[][..], Some(Box::new(Point { seed, ..point.clone() }))),
+        };
         let mut words: Vec<String> = self.others.clone();
         let replaced = |typed: &&Typed| at.iter().any(|one| one.axis == typed.name);
         words.extend(self.typed.iter().filter(|typed| !replaced(typed)).map(Typed::word));
         let options = at.iter().filter(|one| one.axis != HOSTS);
         words.extend(options.map(|one| format!("--{}={}", one.axis, one.label)));
-        words.push(format!("--seed={}", seed.wrapping_add(SEEDS_APART * number as u64)));
+        words.push(format!("--seed={seed}"));
         // A target may begin with a hyphen.
         words.push("--".to_owned());
         words.extend(self.targets.iter().map(here));
@@ -113,6 +147,8 @@ impl HostLoad {
         };
         LoadInWords {
             words,
+            point,
+            experiment: self.experiment,
             workload: self.workload.as_ref().map(|workload| WorkloadText {
                 name: workload.name.clone(),
                 text: here(&workload.text),
@@ -160,7 +196,7 @@ mod tests {
             "--overwrite",
         ])
         .unwrap();
-        let words = load.for_host("b", 1, &[], 100);
+        let words = load.for_host("b", 1, Variant::Words(&[]), 100);
         assert_eq!(words.words[words.words.len() - 2..], ["--", "/data/b-1"]);
         assert!(words.words.contains(&"--queue-depth=4".to_owned()), "{words:?}");
         assert!(words.words.contains(&"--seed=1000100".to_owned()), "{words:?}");
@@ -168,7 +204,7 @@ mod tests {
             (words.consent.overwrite, words.consent.destroy),
             (true, vec!["/dev/x".to_owned()])
         );
-        assert!(load.for_host("a", 0, &[], 100).consent.destroy.is_empty());
+        assert!(load.for_host("a", 0, Variant::Words(&[]), 100).consent.destroy.is_empty());
     }
 
     #[test]
@@ -176,7 +212,7 @@ mod tests {
         let load = load(&["sim:ssd", "-q", "4", "--seed", "7"]).unwrap();
         let at =
             [Coordinate { axis: "queue-depth".to_owned(), label: "16".to_owned(), value: None }];
-        let words = load.for_host("a", 0, &at, load.seed()).words;
+        let words = load.for_host("a", 0, Variant::Words(&at), load.seed()).words;
         assert_eq!(words, ["--queue-depth=16", "--seed=7", "--", "sim:ssd"]);
     }
 

@@ -8,6 +8,7 @@
 mod access;
 pub mod consent;
 mod cpus;
+pub mod derived;
 mod pacing;
 mod parts;
 mod pattern;

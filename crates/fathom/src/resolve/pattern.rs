@@ -85,7 +85,7 @@ pub(super) fn block_sizes(args: &StreamArgs) -> Result<BlockSizes, Error> {
 }
 
 /// Refuses a block of size zero, or one that the kernel would split.
-fn possible_size(option: &str, size: Bytes) -> Result<(), Error> {
+pub(super) fn possible_size(option: &str, size: Bytes) -> Result<(), Error> {
     if size != Bytes(0) && size <= LARGEST_BLOCK {
         return Ok(());
     }

@@ -5,12 +5,13 @@ use clap::{CommandFactory, Parser};
 use fathom_core::facts::{AtomicWrites, CpuPlace, Target, TargetKind};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{
-    Access, Active, Arrivals, BackendKind, Cache, Distribution, Flush, Hint, IoPriority, Limit,
-    Loop, Objective, Order, Pacing, Pattern, Payload, Point, Rated, RestFrom, Rests, RingMode,
-    Stream, SubmissionThread, SyncMode, Turns, Workers, Workplace,
+    Access, Active, Arrivals, BackendKind, BlockSizes, Cache, Distribution, Flush, Hint,
+    IoPriority, Limit, Loop, Objective, Order, Pacing, Pattern, Payload, Point, Rated, RestFrom,
+    Rests, RingMode, Stream, SubmissionThread, SyncMode, Turns, Workers, Workplace,
 };
 use fathom_core::{Bytes, Quantile, Rate, Span};
 
+use super::derived::derived;
 use super::{Machine, Spec, consent, settle};
 use crate::cli::args::{Args, Command};
 use crate::cli::described::Described;
@@ -876,4 +877,40 @@ fn every_flag_has_a_row() {
 #[test]
 fn the_command_line_is_well_formed() {
     Args::command().debug_assert();
+}
+
+#[test]
+fn a_point_that_an_experiment_made_does_nothing_that_its_words_do_not_describe() {
+    let spec = run(&["a", "-q", "4", "--offset", "1m", "--size", "64m"]).unwrap();
+    let with = |change: &dyn Fn(&mut Stream)| {
+        let mut made = point(&spec).clone();
+        change(&mut made.streams[0]);
+        derived(spec.clone(), made, MACHINE).map_err(|error| error.to_string())
+    };
+    let deeper = with(&|stream| stream.pacing = Pacing::closed(64)).unwrap();
+    assert_eq!(point(&deeper).streams[0].pacing.queue_depth(), 64);
+    let within = with(&|stream| stream.regions[0].length = Bytes(Bytes::MIB)).unwrap();
+    assert_eq!(point(&within).streams[0].regions[0].length, Bytes(Bytes::MIB));
+    let refused = |part: &str, change: &dyn Fn(&mut Stream)| {
+        let text = with(change).unwrap_err();
+        assert!(text.contains(part), "{part}: {text}");
+    };
+    let beyond = "which the words do not";
+    refused(beyond, &|stream| stream.regions[0].offset = Bytes(0));
+    refused(beyond, &|stream| stream.regions[0].length = Bytes(65 * Bytes::MIB));
+    refused(beyond, &|stream| stream.regions[0].length = Bytes(u64::MAX - Bytes::MIB));
+    refused(beyond, &|stream| stream.regions[0].target = 1);
+    let otherwise = "differs from those of the words";
+    refused(otherwise, &|stream| stream.trim_share = 0.5);
+    refused(otherwise, &|stream| stream.zones = true);
+    refused(otherwise, &|stream| stream.regions[0].length = Bytes(512));
+    refused(otherwise, &|stream| stream.kind_mut().align = Some(Bytes(8192)));
+    refused(otherwise, &|stream| stream.kind_mut().block_sizes = BlockSizes::one(Bytes(65 << 20)));
+    refused(otherwise, &|stream| stream.access.cache = Cache::Buffered);
+    let file = Some("/etc/shadow".into());
+    let pool = Payload::Pool { size: Bytes(Bytes::MIB), file };
+    refused(otherwise, &|stream| stream.payload = pool.clone());
+    refused(otherwise, &|stream| stream.workplace.io_priority = Some(IoPriority::RealTime(0)));
+    refused("no region", &|stream| stream.regions.clear());
+    refused("--queue-depth", &|stream| stream.pacing = Pacing::closed(u32::MAX));
 }

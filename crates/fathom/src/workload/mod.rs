@@ -49,15 +49,14 @@ impl Asked {
         template.describe(&[])
     }
 
-    /// The same for the text of a workload of this name.
+    /// The same for the text of a workload of this name. If it describes an experiment, that is the
+    /// caller's, and this its load.
     ///
     /// # Errors
     ///
     /// As [`Asked::read`].
     pub fn read_text(args: &Request, name: &str, text: &str) -> Result<Self, Error> {
-        let template = Template::of_text(args, name, text)?;
-        template.is_of(None)?;
-        template.describe(&[])
+        Template::of_text(args, name, text)?.describe(&[])
     }
 
     /// The same for an experiment whose options may be in this table of the workload.
