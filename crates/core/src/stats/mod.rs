@@ -5,6 +5,7 @@
 //! sources are in docs/method/estimates.md and docs/method/steadiness.md.
 
 mod batches;
+mod change_points;
 mod changes;
 pub(crate) mod compare;
 mod levels;
@@ -17,6 +18,7 @@ mod stalls;
 pub use batches::{
     BATCHES, BATCHES_MIN, CORRELATION_MAX, batched, mean, quantile, quantiles, rate,
 };
+pub use change_points::{ChangePoint, RESULTS_MAX, RESULTS_MIN, change_points};
 pub use changes::Changes;
 pub use compare::{Comparison, Level, Ratio, UNREPEATED, contrast, levels, of_pairs};
 pub use levels::{LEVEL_MIN, Noise, Plateau, SeriesPiece, plateaus};
