@@ -111,6 +111,7 @@ fn perform(command: &Command) -> Result<u8, Error> {
         Command::Calibrate(args) => commands::calibrate::perform(args),
         Command::Report(args) => commands::report::perform(args),
         Command::Compare(args) => commands::compare::perform(args),
+        Command::History(args) => commands::history::perform(args),
         Command::Export(args) => commands::export::perform(args),
         Command::Import(args) => commands::import::perform(args),
         Command::Completions(args) => commands::completions::perform(args),

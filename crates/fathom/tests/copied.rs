@@ -252,6 +252,12 @@ fn prepare(place: &Place, words: &[String]) {
                 assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
             }
         }
+        "history" if !place.join(file()).exists() => {
+            std::fs::create_dir(place.join(file())).unwrap();
+            let out = format!("{}/1.fathom.jsonl", file());
+            let run = ["run", "sim:ssd", "-d", "2s", "--warm-up", "0s", "--out", &out];
+            assert_eq!(code(&place.run(&run)), 0);
+        }
         "export" => {
             let map = ["map", "sim:grid", "--grid", "3x3", "--yes", "--out", file()];
             let output = place.run(&map);

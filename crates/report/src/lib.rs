@@ -9,6 +9,7 @@ pub mod csv;
 pub mod document;
 pub mod export;
 pub mod figures;
+pub mod history;
 pub mod html;
 pub mod image;
 pub mod markdown;

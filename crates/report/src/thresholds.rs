@@ -112,6 +112,22 @@ impl Metric {
         }
     }
 
+    /// Whether a higher value is a better one.
+    pub(crate) fn more_is_better(self) -> bool {
+        matches!(self, Self::Iops | Self::Bandwidth)
+    }
+
+    /// The name as it is typed: "iops", "p99".
+    pub(crate) fn typed(self) -> String {
+        match self {
+            Self::Iops => "iops".to_owned(),
+            Self::Bandwidth => "bandwidth".to_owned(),
+            Self::Mean => "mean".to_owned(),
+            Self::Max => "max".to_owned(),
+            Self::Quantile(quantile) => quantile.to_string(),
+        }
+    }
+
     pub(crate) fn name(self) -> String {
         match self {
             Self::Iops => "IOPS".to_owned(),

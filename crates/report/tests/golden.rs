@@ -304,4 +304,6 @@ fn the_schemas_are_up_to_date() {
     check(&schemas.join("watch-1.json"), fathom_report::watched::watch_schema().as_bytes());
     let comparison = fathom_report::comparison::comparison_schema();
     check(&schemas.join("comparison-1.json"), comparison.as_bytes());
+    let history = fathom_report::history::history_schema();
+    check(&schemas.join("history-1.json"), history.as_bytes());
 }

@@ -14,7 +14,7 @@ use clap::{
     ValueEnum,
 };
 use fathom_core::{Bytes, Quantile, Span, printable};
-use fathom_report::thresholds::Threshold;
+use fathom_report::thresholds::{Metric, Threshold};
 
 use super::axes::{self, AxisArg};
 use super::comparing::Compare;
@@ -23,7 +23,7 @@ use super::help;
 use super::options::{AccessArgs, Consent, Promised, Reports, Request, Results, StartArgs, Typed};
 use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
-use super::thresholds::threshold;
+use super::thresholds::{metric, threshold};
 use super::values::{self, Backend, Passes};
 use crate::error::exit;
 use crate::output;
@@ -125,6 +125,8 @@ pub enum Command {
     Report(Report),
     /// Compare results: which is slower, and can the figures tell?
     Compare(Compare),
+    /// Show the results in a folder over time, and where they changed
+    History(HistoryArgs),
     /// Write a result in the format of another program
     Export(Export),
     /// Convert results of fio or Diskplorer into a result file
@@ -753,6 +755,43 @@ pub struct Import {
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "3%",
           value_parser = values::share)]
     pub allowed_error: f64,
+}
+
+/// `fathom history`.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct HistoryArgs {
+    /// A folder with result files (*.jsonl), also in the folders in it
+    pub folder: PathBuf,
+    /// The figure to follow: iops, bandwidth, mean, max, or a percentile such as p99; several are
+    /// possible [default: iops and p99; mean and p99 of an open loop]
+    #[arg(long, value_name = "NAME", value_parser = metric)]
+    pub metric: Vec<Metric>,
+    /// Join the results of different hosts, whose files have the same path
+    #[arg(long)]
+    pub any_host: bool,
+    /// Write a self-contained HTML report instead of showing the report
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Open the HTML report in the browser when it is written: with xdg-open, or with the program in
+    /// $BROWSER
+    #[arg(long)]
+    pub open: bool,
+    /// Write the report as Markdown instead of showing it
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write a table with a row for each result and figure instead of showing the report
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Print the history as JSON
+    #[arg(long, conflicts_with_all = ["details", "width"])]
+    pub json: bool,
+    /// Name every file and trial that is not used
+    #[arg(long)]
+    pub details: bool,
+    /// The columns of the report in the terminal [default: the width of the terminal]
+    #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true,
+          value_parser = clap::value_parser!(u16).range(80..=1000))]
+    pub width: Option<u16>,
 }
 
 /// `fathom report`.

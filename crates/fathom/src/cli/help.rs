@@ -345,6 +345,24 @@ const ALL: &[Brief] = &[
         ],
     },
     Brief {
+        command: "history",
+        rows: &[&[
+            ("folder", "A folder with result files"),
+            ("metric", "iops, bandwidth, mean, max, or a percentile: p99"),
+            ("any-host", "Join the results of different hosts"),
+            ("html", "Write a self-contained HTML report"),
+            ("open", "Open it in the browser"),
+            ("markdown", "Write it as Markdown"),
+            ("csv", "Write a row for each result and figure"),
+            ("json", "Print it as JSON"),
+            ("details", "Name every file that is not used"),
+        ]],
+        examples: &[
+            "fathom history results",
+            "fathom history results --metric p99.9 --html history.html",
+        ],
+    },
+    Brief {
         command: "export",
         rows: &[
             RESULT,
@@ -377,8 +395,9 @@ const ALL: &[Brief] = &[
 ];
 
 /// The commands that `fathom -h` leaves to `--help`.
-const LESS_USED: [&str; 9] = [
+const LESS_USED: [&str; 10] = [
     "resume",
+    "history",
     "workloads",
     "calibrate",
     "export",

@@ -40,11 +40,32 @@ pub fn threshold(text: &str) -> Result<Threshold, String> {
     Ok(Threshold { typed, condition })
 }
 
+/// Reads the name of a figure: `iops`, `bandwidth`, `mean`, `max`, `p99`.
+pub fn metric(text: &str) -> Result<Metric, String> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "iops" => Ok(Metric::Iops),
+        "bandwidth" | "bw" => Ok(Metric::Bandwidth),
+        "mean" => Ok(Metric::Mean),
+        "max" => Ok(Metric::Max),
+        other => percentile_of(other)
+            .map(Metric::Quantile)
+            .map_err(|why| format!("{why}: write iops, bandwidth, mean, max or p99")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fathom_core::Quantile;
 
     use super::*;
+
+    #[test]
+    fn a_figure_is_named_as_in_a_threshold() {
+        assert_eq!(metric("IOPS"), Ok(Metric::Iops));
+        assert_eq!(metric("bw"), Ok(Metric::Bandwidth));
+        assert_eq!(metric("p99.9"), Ok(Metric::Quantile(Quantile(0.999))));
+        assert!(metric("p0").is_err() && metric("x").unwrap_err().contains("write iops"));
+    }
 
     #[test]
     fn a_threshold_is_a_figure_and_a_bound_or_a_verdict() {

@@ -6,6 +6,7 @@ mod colors;
 pub mod comparison;
 mod contours;
 pub mod grid;
+pub mod history;
 pub mod jobs;
 mod looks;
 pub mod map;

@@ -10,6 +10,7 @@ mod sides;
 mod weighing;
 mod words;
 
+pub(crate) use facts::Identity;
 pub use facts::{FactDifference, FactWeight, differences, header_differences};
 pub use junit::junit;
 pub use matching::{Match, MeasuredPlace, Pair, ToldFigures};

@@ -8,6 +8,7 @@
 //! role, its repeat, and its place on each axis. The cells of a latency map, most of which are not
 //! trials, have a separate table, and so has the series.
 
+pub mod history;
 pub mod series;
 
 use fathom_core::measure::{Direction, Flow, Histogram, Ledger, Upkeep};

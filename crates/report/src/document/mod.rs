@@ -18,6 +18,7 @@ mod read;
 mod record;
 mod rows;
 mod summary;
+mod timeless;
 mod version1;
 mod write;
 
@@ -56,7 +57,7 @@ pub use measure::{
     IoDirection, IoError, IoWq, Ledger, Memory, Pause, PauseKind, Spread, StartDelay, Waits,
     Worker,
 };
-pub use read::{ReadError, START, read, read_from};
+pub use read::{ReadError, START, read, read_from, read_timeless};
 pub use rows::{FlowRow, IntervalRow};
 pub use summary::{ResultSummary, SUMMARY_VERSION, SummaryFigures, SummaryPromise, SummaryResult};
 pub use write::write_trial;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::rows::ROW_MAX;
+use super::timeless::Timeless;
 use super::{
     Conclusion, Cpu, Distribution, Document, FORMAT, FORMAT_VERSION, Flow, Header, Point,
     ResultSummary, Target, Trial, Worker,
@@ -127,10 +128,24 @@ pub fn read(bytes: &[u8]) -> Result<Document, ReadError> {
 ///
 /// When it cannot be read; inside, as [`read`].
 pub fn read_from(reader: &mut dyn BufRead) -> io::Result<Result<Document, ReadError>> {
-    read_lines(reader, WHOLE)
+    read_lines::<Trial>(reader, WHOLE)
 }
 
-fn read_lines(reader: &mut dyn BufRead, whole: usize) -> io::Result<Result<Document, ReadError>> {
+/// Reads a result file without what its trials did over time, which is most of it: their series are
+/// empty, and are not checked. For the figures of many results.
+///
+/// # Errors
+///
+/// As [`read_from`].
+pub fn read_timeless(reader: &mut dyn BufRead) -> io::Result<Result<Document, ReadError>> {
+    read_lines::<Timeless>(reader, WHOLE)
+}
+
+/// `T` is what is kept of a trial's line.
+fn read_lines<T: DeserializeOwned + Into<Trial>>(
+    reader: &mut dyn BufRead,
+    whole: usize,
+) -> io::Result<Result<Document, ReadError>> {
     let mut line = Vec::new();
     let mut end = start_line(reader, &mut line, whole)?;
     if is_blank(&line) {
@@ -164,10 +179,10 @@ fn read_lines(reader: &mut dyn BufRead, whole: usize) -> io::Result<Result<Docum
         }
         let outcome = match end {
             End::Newline | End::File if is_blank(&line) => continue,
-            End::Newline | End::File => read_line(&line, &mut document),
+            End::Newline | End::File => read_line::<T>(&line, &mut document),
             End::Open => {
                 let mut rest = Rest { start: &line, reader, end, zeros };
-                let outcome = read_long_line(&mut rest, &mut document)?;
+                let outcome = read_long_line::<T>(&mut rest, &mut document)?;
                 io::copy(&mut rest, &mut io::sink())?;
                 (end, zeros) = (rest.end, rest.zeros);
                 outcome
@@ -266,7 +281,7 @@ impl Read for Rest<'_> {
 }
 
 /// Reads a line that is longer than what is read at once, which a trial's may be.
-fn read_long_line(
+fn read_long_line<T: DeserializeOwned + Into<Trial>>(
     rest: &mut Rest<'_>,
     document: &mut Document,
 ) -> io::Result<Result<(), LineError>> {
@@ -274,9 +289,9 @@ fn read_long_line(
         return Ok(Err((None, "it is too long for anything but a trial".to_owned())));
     }
     let mut json = serde_json::Deserializer::from_reader(BufReader::new(rest));
-    let trial = Trial::deserialize(&mut json).and_then(|trial| json.end().map(|()| trial));
+    let trial = T::deserialize(&mut json).and_then(|trial| json.end().map(|()| trial));
     match trial {
-        Ok(trial) => Ok(keep_trial(trial, document)),
+        Ok(trial) => Ok(keep_trial(trial.into(), document)),
         Err(error) if error.is_io() => Err(error.into()),
         Err(error) => Ok(Err(where_and_why(&error))),
     }
@@ -325,13 +340,20 @@ fn keep_trial(trial: Trial, document: &mut Document) -> Result<(), LineError> {
     Ok(())
 }
 
-fn read_line(line: &[u8], document: &mut Document) -> Result<(), LineError> {
+fn read_line<T: DeserializeOwned + Into<Trial>>(
+    line: &[u8],
+    document: &mut Document,
+) -> Result<(), LineError> {
+    // Nearly all of a file is trials, whose kind need not be found out first.
+    if line.starts_with(TRIAL) && document.conclusion.is_none() {
+        return keep_trial(parse::<T>(line)?.into(), document);
+    }
     let tag: Tag = parse(line)?;
     if document.conclusion.is_some() && tag.line != SUMMARY {
         return Err((None, "it comes after the conclusion".to_owned()));
     }
     match tag.line.as_str() {
-        "trial" => keep_trial(parse::<Trial>(line)?, document),
+        "trial" => keep_trial(parse::<T>(line)?.into(), document),
         "conclusion" => {
             document.conclusion = Some(parse::<Conclusion>(line)?);
             Ok(())
@@ -535,7 +557,7 @@ mod tests {
 
     fn as_it_comes(bytes: &[u8], whole: usize) -> Result<Document, ReadError> {
         // A small buffer, so that lines and buffers end at many different places.
-        read_lines(&mut BufReader::with_capacity(61, bytes), whole).unwrap()
+        read_lines::<Trial>(&mut BufReader::with_capacity(61, bytes), whole).unwrap()
     }
 
     #[test]
@@ -544,6 +566,26 @@ mod tests {
             assert!(!read(&bytes).unwrap().trials.is_empty());
             for length in (whole + 1..bytes.len()).step_by(997).chain([bytes.len()]) {
                 assert!(as_it_comes(&bytes[..length], whole) == read(&bytes[..length]), "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_result_without_its_series_has_the_same_figures() {
+        for (bytes, whole) in stored() {
+            let all = read(&bytes).unwrap();
+            for whole in [WHOLE, whole] {
+                let mut reader = &bytes[..];
+                let timeless = read_lines::<Timeless>(&mut reader, whole).unwrap().unwrap();
+                assert_eq!(timeless.header, all.header);
+                assert_eq!(timeless.trials.len(), all.trials.len());
+                for (one, other) in timeless.trials.into_iter().zip(&all.trials) {
+                    let series = other.series.clone();
+                    assert!(one.series.is_empty() && !series.is_empty());
+                    let intervals = other.intervals.clone();
+                    let (buckets, breakdown) = (other.buckets.clone(), other.breakdown.clone());
+                    assert_eq!(Trial { series, intervals, buckets, breakdown, ..one }, *other);
+                }
             }
         }
     }

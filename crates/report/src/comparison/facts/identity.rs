@@ -53,6 +53,12 @@ impl Identity {
         };
         ATTRIBUTES.iter().find_map(pair)
     }
+
+    /// The best known attribute of a device: its serial number if there is one; none for a file.
+    pub fn device(&self) -> Option<String> {
+        let known = ATTRIBUTES.iter().map(|(name, _)| self.values(name));
+        known.into_iter().find(|values| !values.is_empty()).map(|values| values.join(", "))
+    }
 }
 
 #[cfg(test)]
@@ -64,6 +70,7 @@ mod tests {
         let one = Identity::of("inode 12, born 1795253400000000000 ns after 1970");
         assert_eq!(one.born_ns, Some(1_795_253_400_000_000_000));
         let disk = Identity::of("wwid eui.01, device/serial S1 2, device/model X, Y");
+        assert_eq!((one.device(), disk.device().as_deref()), (None, Some("S1 2")));
         let other = Identity::of("wwid eui.02, device/serial S3");
         let serials = ("serial number", "S1 2".to_owned(), "S3".to_owned());
         assert_eq!(disk.differs(&other), Some(serials));

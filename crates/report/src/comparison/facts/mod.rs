@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::document::{Document, Experiment, Header, HostOfMany, Source};
 use crate::figures;
-use identity::Identity;
+pub(crate) use identity::Identity;
 
 /// How likely it is that a difference of facts is the reason for a difference of figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]

@@ -1,0 +1,141 @@
+//! What became of a figure, in sentences.
+
+use fathom_core::figures::percent;
+use fathom_core::stats::Ratio;
+
+use super::{HistoryChange, HistoryGroup, HistorySeries};
+use crate::comparison::{FactDifference, FactWeight};
+use crate::figures;
+
+/// More facts than these are in the table.
+const FACTS: usize = 3;
+
+/// From this ratio on, "3.2 times" says more than a percentage.
+const TIMES: f64 = 2.0;
+
+/// What a folder comes to.
+pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
+    let results: usize = groups.iter().map(|group| group.results).sum();
+    let all = || groups.iter().flat_map(|group| group.series.iter().map(move |one| (group, one)));
+    let changed: Vec<(&HistoryGroup, &HistorySeries)> =
+        all().filter(|(_, series)| !series.changes.is_empty()).collect();
+    let count = figures::count;
+    match changed.as_slice() {
+        _ if results == 0 => format!("There are no results in {folder} that have figures."),
+        [] if all().all(|(_, series)| series.is_short()) => format!(
+            "{} in {folder}, and too few of the same workload on the same target to find a change.",
+            counted(results, "result")
+        ),
+        [] => {
+            let what = match groups.len() {
+                1 => String::new(),
+                many => format!(" of {} workloads", count(many as u64)),
+            };
+            format!("Nothing changed in {}{what}.", counted(results, "result"))
+        }
+        [(group, series), more @ ..] => {
+            let whose = match groups.len() {
+                1 => String::new(),
+                _ => format!("{} on {}: ", group.workload, group.target),
+            };
+            let more = match more.len() {
+                0 => String::new(),
+                1 => " One more series changed.".to_owned(),
+                n => format!(" {} more series changed.", count(n as u64)),
+            };
+            format!("{whose}{}{more}", series.sentence)
+        }
+    }
+}
+
+/// What became of a figure.
+pub fn sentence(series: &HistorySeries) -> String {
+    let name = match series.point.as_str() {
+        "" => series.figure.name(),
+        point => format!("{point}: {}", series.figure.name()),
+    };
+    let results = counted(series.values.len(), "result");
+    if series.is_short() {
+        return format!("{}: {results}, too few to find a change.", capital(&name));
+    }
+    let scatter = series.scatter.map_or(String::new(), |share| match share {
+        share if share < 1e-9 => "; the results are all equal".to_owned(),
+        share => format!("; the results scatter by {}", percent(share)),
+    });
+    let how_often = match series.changes.len() {
+        0 => return format!("{} did not change in {results}{scatter}.", capital(&name)),
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        n => format!("{n} times"),
+    };
+    let all = series.changes.iter().map(|change| of_change(series, change));
+    let all = all.collect::<Vec<_>>().join("; ");
+    format!("{} changed {how_often} in {results}: {all}.", capital(&name))
+}
+
+/// "on 2026-03-01 it fell by 12 % (9 to 15 %), where the kernel changed from 6.1 to 6.6".
+fn of_change(series: &HistorySeries, change: &HistoryChange) -> String {
+    let when = moment(series, change);
+    format!("on {when} it {}, where {}", moved(change.ratio), causes(&change.facts))
+}
+
+/// The day of a change, with the time if the result before it is of the same day.
+pub(crate) fn moment(series: &HistorySeries, change: &HistoryChange) -> String {
+    let day = |created: &str| created.split('T').next().unwrap_or_default().to_owned();
+    let before = &series.values[change.at - 1].created;
+    match day(before) == day(&change.created) {
+        true => figures::moment(&change.created),
+        false => day(&change.created),
+    }
+}
+
+/// "fell by 12 % (9 to 15 %)", "rose to 3.2 times (3.0 to 3.4 times)".
+pub(crate) fn moved(ratio: Ratio) -> String {
+    let Ratio { value, low, high } = ratio;
+    let verb = if value < 1.0 { "fell" } else { "rose" };
+    if TIMES <= value {
+        return match high - low < 0.005 * value {
+            true => format!("{verb} to {value:.2} times"),
+            false => format!("{verb} to {value:.2} times ({low:.2} to {high:.2})"),
+        };
+    }
+    let share = |ratio: f64| if value < 1.0 { 1.0 - ratio } else { ratio - 1.0 };
+    let (low, high) = if value < 1.0 { (high, low) } else { (low, high) };
+    let [value, low, high] = [value, low, high].map(|ratio| percent(share(ratio)));
+    match low == high {
+        true => format!("{verb} by {value}"),
+        false => format!("{verb} by {value} ({} to {high})", low.trim_end_matches(" %")),
+    }
+}
+
+/// What changed beside a figure: "the kernel changed from 6.1 to 6.6".
+pub(crate) fn causes(facts: &[FactDifference]) -> String {
+    let likely: Vec<&FactDifference> =
+        facts.iter().filter(|fact| fact.weight < FactWeight::Slight).collect();
+    if likely.is_empty() {
+        return "no known fact changed".to_owned();
+    }
+    let one = |fact: &&FactDifference| {
+        format!("the {} changed from {} to {}", fact.name, fact.before, fact.after)
+    };
+    let named: Vec<String> = likely.iter().take(FACTS).map(one).collect();
+    let more = match likely.len().saturating_sub(FACTS) {
+        0 => String::new(),
+        1 => ", and one more fact".to_owned(),
+        n => format!(", and {n} more facts"),
+    };
+    format!("{}{more}", named.join(", "))
+}
+
+fn counted(number: usize, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", figures::count(number as u64))
+}
+
+/// A text whose first letter is large, unless it is a percentile: "p99".
+pub(crate) fn capital(text: &str) -> String {
+    let is_percentile = text
+        .strip_prefix('p')
+        .is_some_and(|rest| rest.starts_with(|digit: char| digit.is_ascii_digit()));
+    if is_percentile { text.to_owned() } else { figures::capitalized(text) }
+}
