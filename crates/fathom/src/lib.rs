@@ -91,8 +91,8 @@ fn perform(command: &Command) -> Result<u8, Error> {
             None => commands::run::perform(args),
         },
         Command::Plan(args) => match &args.hosts {
-            Some(socket) => commands::many_hosts::plan(&args.request, socket),
-            None => commands::plan::perform(&args.request),
+            Some(socket) => commands::many_hosts::plan(args, socket),
+            None => commands::plan::perform(args),
         },
         Command::Sweep(args) => match &args.hosts {
             Some(socket) => commands::many_hosts::sweep(args, socket),

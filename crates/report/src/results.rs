@@ -6,7 +6,7 @@ use fathom_core::stats::{self, Estimate, Slice};
 use fathom_core::{Bytes, Quantile, Span};
 
 use crate::document::{
-    Axis, Coordinate, Document, Found, PeakFound, Role, Scale, SweepFound, Trial, Verdict,
+    Axis, Coordinate, Document, Found, PeakFound, Point, Role, Scale, SweepFound, Trial, Verdict,
 };
 use crate::figures::{self, Summary, TrialPart};
 
@@ -95,6 +95,29 @@ impl<'a> Results<'a> {
         }
         spots.sort_by(|one, other| one.steps.cmp(&other.steps));
         Self { axes, spots }
+    }
+
+    /// The points of a document that is of no experiment, in their order: each with all of its
+    /// trials. Those of one pass are points by themselves, even if they are alike.
+    pub fn of_points(document: &'a Document) -> Self {
+        let mut points: Vec<(Point, Numbered<'_>)> = Vec::new();
+        for (trial, number) in document.trials.iter().zip(1..) {
+            // Each repeat has a seed of its own.
+            let point = Point { seed: 0, ..trial.point.clone() };
+            let lacks = |others: &Numbered<'_>| {
+                others.iter().all(|(_, other)| other.place.repeat != trial.place.repeat)
+            };
+            match points.iter_mut().find(|(other, known)| *other == point && lacks(known)) {
+                Some((_, known)) => known.push((number, trial)),
+                None => points.push((point, Vec::from([(number, trial)]))),
+            }
+        }
+        let spots = points.into_iter().map(|(_, trials)| Spot::new(&[], Vec::new(), trials));
+        let mut spots: Vec<Spot<'_>> = spots.collect();
+        if spots.iter().any(|spot| 1 < spot.trials.len()) {
+            know_together(&mut spots);
+        }
+        Self { axes: Vec::new(), spots }
     }
 
     /// The position of a value on an axis: itself if all values are numbers that the scale can
@@ -194,6 +217,27 @@ impl<'a> Spot<'a> {
     /// Whether none of its trials measured what was asked for.
     pub fn is_void(&self) -> bool {
         self.saved || self.trials.iter().all(|(_, trial)| trial.verdict == Verdict::Void)
+    }
+
+    /// The first of its trials: the load of all of them.
+    pub fn first(&self) -> &'a Trial {
+        self.trials[0].1
+    }
+
+    /// The trials that its figures are of.
+    pub fn counted_trials(&self) -> Vec<&'a Trial> {
+        counted(&self.trials)
+    }
+
+    /// "5 trials", "4 of 5 trials, because the others are void"; none for a single trial.
+    pub fn trials_in_words(&self) -> Option<String> {
+        match (self.counted, self.trials.len()) {
+            (_, 1) => None,
+            (counted, all) if counted == all => Some(format!("{all} trials")),
+            (counted, all) => {
+                Some(format!("{counted} of {all} trials, because the others are void"))
+            }
+        }
     }
 
     /// Whether its data repeats itself, so that its figures may not be those of the medium.

@@ -14,7 +14,7 @@ use crate::document::{
 use crate::figures;
 use crate::page;
 use crate::promises::{Promise, promises};
-use crate::results::{QUANTILES, Results, Spot, chosen};
+use crate::results::{Results, Spot, chosen};
 
 /// The summary of a result.
 pub fn summary(document: &Document) -> ResultSummary {
@@ -58,7 +58,7 @@ fn promise(promise: Promise) -> SummaryPromise {
     SummaryPromise { text: promise.text, kept: promise.kept }
 }
 
-/// Every trial, or every point of an experiment.
+/// Every point with its repeats.
 fn results(document: &Document) -> Vec<SummaryResult> {
     if document.is_experiment() {
         let mut results = Results::of(document, &[Role::Result]);
@@ -68,21 +68,14 @@ fn results(document: &Document) -> Vec<SummaryResult> {
         }
         return results.spots.iter().map(|spot| of_spot(&results, spot)).collect();
     }
-    let of_trial = |trial: &Trial| SummaryResult {
-        name: trial.point.name.clone(),
-        coordinates: BTreeMap::new(),
-        trials: 1,
-        verdict: trial.verdict,
-        figures: of_summary(&figures::summary(trial, None, &QUANTILES), mean(&[trial])),
-    };
-    document.trials.iter().map(of_trial).collect()
+    let results = Results::of_points(document);
+    results.spots.iter().map(|spot| of_spot(&results, spot)).collect()
 }
 
 fn of_spot(results: &Results<'_>, spot: &Spot<'_>) -> SummaryResult {
     let coordinates = results.axes.iter().zip(&spot.coordinates);
-    let first = spot.trials.first();
     SummaryResult {
-        name: first.map_or_else(String::new, |(_, trial)| trial.point.name.clone()),
+        name: spot.first().point.name.clone(),
         coordinates: coordinates.map(|(axis, at)| (axis.name.clone(), at.label.clone())).collect(),
         trials: spot.counted,
         verdict: spot.verdict,

@@ -151,10 +151,10 @@ impl Metric {
     }
 }
 
-/// The results to compare: every trial, every point of an experiment, or the point that a search chose.
+/// The results to compare: every point with its repeats, or the point that a search chose.
 pub(crate) fn measured<'a>(document: &'a Document) -> Vec<Measured<'a>> {
     if !document.is_experiment() {
-        return document.trials.iter().filter_map(|trial| Measured::of([trial])).collect();
+        return of_spots(Results::of_points(document).spots);
     }
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
     let spots = match found {

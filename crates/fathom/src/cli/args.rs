@@ -20,7 +20,9 @@ use super::axes::{self, AxisArg};
 use super::comparing::Compare;
 use super::habits;
 use super::help;
-use super::options::{AccessArgs, Consent, Promised, Reports, Request, Results, StartArgs, Typed};
+use super::options::{
+    AccessArgs, Consent, Promised, Repeated, Reports, Request, Results, StartArgs, Typed,
+};
 use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
 use super::thresholds::{metric, threshold};
@@ -260,6 +262,9 @@ pub struct Quick {
     /// The window of each step: the time that is measured
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "6s")]
     pub duration: Span,
+    /// How often.
+    #[command(flatten)]
+    pub repeated: Repeated,
     /// Use the page cache; for file systems without direct I/O
     #[arg(long)]
     pub buffered: bool,
@@ -294,6 +299,9 @@ pub struct Run {
     /// What is to be measured.
     #[command(flatten)]
     pub request: Request,
+    /// How often.
+    #[command(flatten)]
+    pub repeated: Repeated,
     /// Watch the disk's requests too: where the time of the I/Os went, and what the slowest hundred
     /// waited for. Needs root, or CAP_BPF and CAP_PERFMON, and costs CPU time
     #[arg(long, help_heading = "Results")]
@@ -313,6 +321,9 @@ pub struct Plan {
     /// What is to be measured.
     #[command(flatten)]
     pub request: Request,
+    /// How often.
+    #[command(flatten)]
+    pub repeated: Repeated,
     /// Show what each of many hosts would do, by the router behind this socket: `fathom-hosts check`
     /// calls fathom with this option
     #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]

@@ -92,6 +92,7 @@ const ALL: &[Brief] = &[
                 ("path", "A folder, a file, a device or sim:ssd"),
                 ("size", "The size of the scratch file"),
                 ("duration", "The time that each step measures"),
+                ("repeats", "How often each step is measured"),
                 ("buffered", "Use the page cache"),
                 ("no-probe", "Do not look for compression beforehand"),
             ],
@@ -110,7 +111,7 @@ const ALL: &[Brief] = &[
         command: "run",
         rows: &[TARGETS, LOAD, PROMISED, CONSENT, RESULTS, OPEN],
         examples: &[
-            "fathom run test.dat -q 32 -d 1m",
+            "fathom run test.dat -q 32 -d 10s --repeats 5",
             "fathom run test.dat -b 8k --read-share 70% --overwrite",
             "fathom run /dev/nvme0n1 --rate 10k --html report.html",
         ],

@@ -229,7 +229,7 @@ impl Attendant {
             is_overwritten: written.contains(&place),
         };
         say(&AgentAnswer::Prepared(Box::new(PreparedHere {
-            plan: preview::announcement(&spec, &opened),
+            plan: preview::announcement(&spec, &opened, 1),
             targets: (0..).zip(&spec.targets).map(target).collect(),
             point: spec.points[0].clone(),
             takes_ns: spec.time().0,

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_core::experiment::{Candidate, PointSequence};
+use fathom_core::experiment::{Candidate, Experiment, Forecast, PointSequence};
 use fathom_core::facts::Target;
 use fathom_core::figures::time;
 use fathom_core::spec::{Point, Stream};
@@ -18,7 +18,7 @@ use super::settled::Basis;
 use super::sweep;
 use super::this_machine;
 use crate::agent::message::PreparedHere;
-use crate::cli::args::{Run, Sweep};
+use crate::cli::args::{Plan, Run, Sweep};
 use crate::cli::axes::{ALL_HOSTS, AxisArg, HOSTS};
 use crate::cli::options::{Consent, Request};
 use crate::error::{Error, exit};
@@ -45,20 +45,20 @@ pub fn run(args: &Run, socket: &Path) -> Result<u8, Error> {
     let load = load(&args.request, &template, this_machine::machine(&here).fresh_seed)?;
     let seed = load.seed();
     signals::be_orderly();
-    let mut fleet = Fleet::gather(Router::connect(socket)?, load, 1)?;
+    let repeats = args.repeated.repeats;
+    let mut fleet = Fleet::gather(Router::connect(socket)?, load, repeats)?;
     let prepared = fleet.plan(&[])?;
-    announce(&fleet, &prepared)?;
+    announce(&fleet, &prepared, repeats)?;
     let targets = facts(&prepared[0]);
-    let point = prepared[0].point.clone();
-    let time = point.time();
+    let mut experiment = PointSequence::new(vec![prepared[0].point.clone()]).repeated(repeats);
+    let Forecast { points, time, .. } = experiment.forecast();
     let (outputs, mut journal) = Outputs::create("run", &targets[0].name, &args.results, false)?;
-    let mut live = Live::new(1, time);
+    let mut live = Live::new(points as usize, time);
     let hosts = fleet.described();
     let machines = Machines { host: None, hosts: &hosts, targets: &targets };
-    session::begin(&mut journal, Command::Run, machines, seed, 1, None)?;
+    session::begin(&mut journal, Command::Run, machines, seed, points, None)?;
     let first = fleet.facts(0).clone();
     let mut session = Session { host: &first, targets: &targets, carrier: &mut fleet };
-    let mut experiment = PointSequence::new(vec![point]);
     let outcome = session.run(&mut experiment, Course::new(None), &mut journal, &mut live);
     live.finish();
     match outcome {
@@ -79,15 +79,16 @@ pub fn run(args: &Run, socket: &Path) -> Result<u8, Error> {
 /// # Errors
 ///
 /// When a host cannot be reached, or would refuse.
-pub fn plan(request: &Request, socket: &Path) -> Result<u8, Error> {
+pub fn plan(args: &Plan, socket: &Path) -> Result<u8, Error> {
+    let (request, repeats) = (&args.request, args.repeated.repeats);
     let here = this_machine::this_host();
     let template = Template::read(request)?;
     template.is_of(None)?;
     let load = load(request, &template, this_machine::machine(&here).fresh_seed)?;
     signals::be_orderly();
-    let mut fleet = Fleet::gather(Router::connect(socket)?, load, 1)?;
+    let mut fleet = Fleet::gather(Router::connect(socket)?, load, repeats)?;
     let prepared = fleet.plan(&[])?;
-    announce(&fleet, &prepared)?;
+    announce(&fleet, &prepared, repeats)?;
     for (host, one) in prepared.iter().enumerate() {
         let clock = fleet.offset(host).map_or(String::new(), |offset| {
             let ahead = if offset.ns < 0 { "behind" } else { "ahead" };
@@ -316,11 +317,15 @@ pub fn refuse_what_is_local(typed: &[(&str, bool)]) -> Result<(), Error> {
 }
 
 /// Says what all hosts are about to do.
-fn announce(fleet: &Fleet, prepared: &[PreparedHere]) -> Result<(), Error> {
+fn announce(fleet: &Fleet, prepared: &[PreparedHere], repeats: u32) -> Result<(), Error> {
     let names = fleet.names();
     output::say_folded(&format!("{} hosts: {}", names.len(), names.join(", ")))?;
     for line in &prepared[0].plan {
         output::say_folded(line)?;
+    }
+    if 1 < repeats {
+        // The agents plan one trial at a time.
+        output::say(&format!("all of this {repeats} times, as {repeats} trials"))?;
     }
     overwritten(fleet, prepared)?;
     let bound = time(fleet.clock_bound().0 as f64);

@@ -48,7 +48,8 @@ pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result
     let targets = contents::looked_at(&spec.targets, [(&*spec.targets, &*spec.points)], seed);
     session::begin(journal, command, Machines::one(&host, &targets), seed, points, None)?;
     let mut session = Session { host: &host, targets: &targets, carrier: &mut opened };
-    let outcome = session.run(experiment, Course::new(trace).watching(watches), journal, live);
+    let course = Course::of_experiment(trace, points).watching(watches);
+    let outcome = session.run(experiment, course, journal, live);
     live.finish();
     outcome
 }

@@ -10,7 +10,7 @@ use fathom_report::figures;
 use super::place;
 use super::preview;
 use super::{opened, settled};
-use crate::cli::options::Request;
+use crate::cli::args::Plan;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit};
 use crate::output;
@@ -25,14 +25,15 @@ const TARGETS_SHOWN: usize = 8;
 /// # Errors
 ///
 /// When the run would be refused.
-pub fn perform(args: &Request) -> Result<u8, Error> {
-    if args.targets.iter().any(|path| place::asks_for_help(path)) {
+pub fn perform(args: &Plan) -> Result<u8, Error> {
+    let request = &args.request;
+    if request.targets.iter().any(|path| place::asks_for_help(path)) {
         output::say_text(sim::help().trim_end())?;
         return Ok(exit::MEASURED);
     }
-    let mut asked = Asked::read(args)?;
+    let mut asked = Asked::read(request)?;
     let (place, host, spec) = settled::settle(&mut asked)?;
-    show(&asked, &spec, &host)?;
+    show(&asked, &spec, &host, args.repeated.repeats)?;
     // Shown before the refusal, so that the user sees what needs consent.
     let spec =
         resolve::consent::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
@@ -42,7 +43,7 @@ pub fn perform(args: &Request) -> Result<u8, Error> {
     Ok(exit::MEASURED)
 }
 
-fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
+fn show(asked: &Asked, spec: &Spec, host: &Host, repeats: u32) -> Result<(), Error> {
     let say = |text: String| output::say_folded(&text);
     let point = &spec.points[0];
     let from = asked.source().map(|source| format!(" (from {source})")).unwrap_or_default();
@@ -70,7 +71,7 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
             say(format!("         and {} more", stream.regions.len() - TARGETS_SHOWN))?;
         }
         let writes = match stream.does(Direction::Write) {
-            true => preview::amount(point, stream),
+            true => preview::amount(point, stream, repeats),
             false => "nothing".to_owned(),
         };
         let trims = if stream.trims() { ", and trims" } else { "" };
@@ -79,14 +80,14 @@ fn show(asked: &Asked, spec: &Spec, host: &Host) -> Result<(), Error> {
     if let Some(offered) = preview::offered_together(point) {
         say(format!("offers   {offered}"))?;
     }
-    say(format!("takes    {}", preview::duration(spec, point)))?;
+    say(format!("takes    {}", preview::duration(point, repeats)))?;
     let backend = match spec.backend {
         Backend::Auto => "the best one that works here",
         Backend::Named(kind) => kind.name(),
     };
     say(format!("backend  {backend}"))?;
     if spec.backend != Backend::Named(BackendKind::Sim) {
-        preview::overwritten(spec).into_iter().try_for_each(say)?;
+        preview::overwritten(spec, repeats).into_iter().try_for_each(say)?;
     }
     foreseen(spec, host)
 }

@@ -16,8 +16,8 @@ use crate::live::clock;
 use crate::output;
 use crate::resolve::Spec;
 
-/// The announcement before a run.
-pub fn announcement(spec: &Spec, opened: &Opened) -> Vec<String> {
+/// The announcement before a run that measures its point this many times.
+pub fn announcement(spec: &Spec, opened: &Opened, repeats: u32) -> Vec<String> {
     let point = &spec.points[0];
     let mut lines = Vec::new();
     match point.streams.as_slice() {
@@ -37,10 +37,10 @@ pub fn announcement(spec: &Spec, opened: &Opened) -> Vec<String> {
     lines.push(format!(
         "{} {}",
         if opened.is_simulated() { "simulates" } else { "takes" },
-        duration(spec, point)
+        duration(point, repeats)
     ));
     if !opened.is_simulated() {
-        lines.extend(overwritten(spec));
+        lines.extend(overwritten(spec, repeats));
     }
     lines.push(backend(opened));
     lines
@@ -91,13 +91,13 @@ pub fn backend(opened: &Opened) -> String {
     format!("backend {}: {reason}", backend.name())
 }
 
-/// "35 s: 3 s warm-up, 30 s window, 2 s cool-down; seed 7".
-pub fn duration(spec: &Spec, point: &Point) -> String {
+/// "35 s: 3 s warm-up, 30 s window, 2 s cool-down; seed 7", and how often.
+pub fn duration(point: &Point, repeats: u32) -> String {
     let warm_up = match point.warm_up {
         Span(0) => "no warm-up".to_owned(),
         warm_up => format!("{warm_up} warm-up"),
     };
-    let time = clock(spec.time());
+    let time = clock(Span(point.time().0 * u64::from(repeats)));
     let limits = point.streams.iter().filter(|stream| stream.pacing.limit.is_some()).count();
     let time = match (limits, limits == point.streams.len()) {
         (0, _) => time,
@@ -108,7 +108,11 @@ pub fn duration(spec: &Spec, point: &Point) -> String {
         Span(0) => String::new(),
         cool_down => format!(", {cool_down} cool-down"),
     };
-    format!("{time}: {warm_up}, {} window{cool_down}; seed {}", point.window, point.seed)
+    let each = match repeats {
+        1 => String::new(),
+        n => format!("{n} times "),
+    };
+    format!("{time}: {each}{warm_up}, {} window{cool_down}; seed {}", point.window, point.seed)
 }
 
 /// The load that several streams offer together: "20000/s, 195 MiB/s, by 3 streams with a
@@ -157,8 +161,8 @@ pub fn workers(stream: &Stream) -> String {
     }
 }
 
-/// For each stream that writes, its targets, and the largest amount.
-pub fn overwritten(spec: &Spec) -> Vec<String> {
+/// For each stream that writes, its targets, and the largest amount in this many trials.
+pub fn overwritten(spec: &Spec, repeats: u32) -> Vec<String> {
     let point = &spec.points[0];
     let writing = point.streams.iter().filter(|stream| stream.destroys());
     let line = |stream: &Stream| {
@@ -171,7 +175,7 @@ pub fn overwritten(spec: &Spec) -> Vec<String> {
         let payload = figures::payload(&stream.payload);
         let amount = match stream.trims_alone() {
             true => "nothing".to_owned(),
-            false => amount(point, stream),
+            false => amount(point, stream, repeats),
         };
         format!(
             "OVERWRITES {}: {amount}, anywhere in {} {place}{}{}",
@@ -187,11 +191,11 @@ pub fn overwritten(spec: &Spec) -> Vec<String> {
     writing.map(line).collect()
 }
 
-/// How much a stream writes: "up to 3 GiB".
-pub fn amount(point: &Point, stream: &Stream) -> String {
+/// How much a stream writes in this many trials: "up to 3 GiB".
+pub fn amount(point: &Point, stream: &Stream, repeats: u32) -> String {
     match scheduled(point, stream) {
         None => "as much as it takes in that time".to_owned(),
-        Some(bytes) => format!("up to {}", Bytes(bytes as u64)),
+        Some(bytes) => format!("up to {}", Bytes((bytes * f64::from(repeats)) as u64)),
     }
 }
 

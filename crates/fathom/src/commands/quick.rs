@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use fathom_core::Bytes;
-use fathom_core::experiment::PointSequence;
+use fathom_core::experiment::{Experiment, Forecast, PointSequence};
 use fathom_core::facts::Host;
-use fathom_core::spec::Point;
 use fathom_engine::host;
 use fathom_engine::target::OpenTarget;
 use fathom_report::document::Command;
@@ -56,10 +55,11 @@ fn on_target(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
     // overwritten.
     let opened = opened::open(&place, &portrait.spec)?;
     let (mut outputs, mut journal) = Outputs::create("quick", &name, &args.results, true)?;
-    let mut live = Live::new(portrait.spec.points.len(), portrait.spec.time());
-    let outcome = announce(&portrait, &[])
+    let mut live = live(&portrait, args);
+    let to = (&mut journal, &mut outputs);
+    let outcome = announce(&portrait, args, &[])
         .and_then(|()| preview::warn_of_void(&portrait.spec, host))
-        .and_then(|()| measure(&portrait, &opened, host, (&mut journal, &mut outputs), &mut live));
+        .and_then(|()| measure((&portrait, args), &opened, host, to, &mut live));
     conclude(outcome, &outputs, journal, &portrait)
 }
 
@@ -78,7 +78,7 @@ fn in_folder(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
 
     outputs::check_outputs("quick", &folder.path, &args.results, true)?;
     signals::be_orderly();
-    let mut live = Live::new(plan.spec.points.len(), plan.spec.time());
+    let mut live = live(&plan, args);
     let ran = in_scratch(args, host, machine, (&plan, size), &folder.path, &mut live);
     live.finish();
     let Ran { outcome, outputs, journal } = ran?;
@@ -112,7 +112,7 @@ fn in_scratch(
     };
     // A folder in which no file can be created is refused before a portrait is announced.
     let scratch = Scratch::create(&args.path, this_machine::fresh_seed())?;
-    announce(plan, &[format!("scratch file of {amount}, removed at the end")])?;
+    announce(plan, args, &[format!("scratch file of {amount}, removed at the end")])?;
     let seed = plan.spec.points[0].seed;
     live.preparation("writing the scratch file");
     fill::scratch(&scratch, size, limit, seed, live)?;
@@ -123,7 +123,8 @@ fn in_scratch(
     let opened = opened::open(&place, &portrait.spec)?;
     still_ours(&scratch, &opened)?;
     let (mut outputs, mut journal) = Outputs::create("quick", name, &args.results, true)?;
-    let outcome = measure(&portrait, &opened, host, (&mut journal, &mut outputs), live);
+    let to = (&mut journal, &mut outputs);
+    let outcome = measure((&portrait, args), &opened, host, to, live);
     Ok(Ran { outcome, outputs, journal })
 }
 
@@ -144,14 +145,23 @@ fn still_ours(scratch: &Scratch, opened: &Opened) -> Result<(), Error> {
     }
 }
 
+/// The steps, in as many passes as were asked for.
+fn steps(portrait: &Portrait, args: &Quick) -> PointSequence {
+    PointSequence::new(portrait.spec.points.clone()).repeated(args.repeated.repeats)
+}
+
+fn live(portrait: &Portrait, args: &Quick) -> Live {
+    let Forecast { points, time, .. } = steps(portrait, args).forecast();
+    Live::new(points as usize, time)
+}
+
 fn measure(
-    portrait: &Portrait,
+    (portrait, args): (&Portrait, &Quick),
     opened: &Opened,
     host: &Host,
     (journal, outputs): (&mut Journal, &mut Outputs),
     live: &mut Live,
 ) -> Result<Outcome, Error> {
-    let points: Vec<Point> = portrait.spec.points.clone();
     let mut spec = portrait.spec.clone();
     if !opened.is_simulated() {
         output::say_folded(&preview::backend(opened))?;
@@ -166,8 +176,8 @@ fn measure(
         host,
         spec: &spec,
         opened,
-        seed: points[0].seed,
-        experiment: &mut PointSequence::new(points),
+        seed: spec.points[0].seed,
+        experiment: &mut steps(portrait, args),
         trace: outputs.trace(),
         watches: false,
     };
@@ -207,14 +217,18 @@ fn conclude(
 }
 
 /// The announcement before it starts.
-fn announce(portrait: &Portrait, more: &[String]) -> Result<(), Error> {
+fn announce(portrait: &Portrait, args: &Quick, more: &[String]) -> Result<(), Error> {
     let spec = &portrait.spec;
     let target = &spec.targets[0];
+    let each = match args.repeated.repeats {
+        1 => String::new(),
+        n => format!(", {n} times each"),
+    };
     output::say(&format!(
-        "portrait of {}: {} steps, {}; seed {}",
+        "portrait of {}: {} steps{each}, {}; seed {}",
         target.path,
         spec.points.len(),
-        clock(spec.time()),
+        clock(steps(portrait, args).forecast().time),
         spec.points[0].seed
     ))?;
     for line in more {

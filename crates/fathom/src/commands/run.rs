@@ -1,6 +1,6 @@
 //! `fathom run`: a workload on the named targets.
 
-use fathom_core::experiment::PointSequence;
+use fathom_core::experiment::{Experiment, Forecast, PointSequence};
 use fathom_engine::sim;
 use fathom_report::document::Command;
 
@@ -41,20 +41,23 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
     let opened = opened::open(&place, &spec)?;
     let (mut outputs, mut journal) =
         Outputs::create("run", &spec.targets[0].name, &args.results, false)?;
-    for line in preview::announcement(&spec, &opened) {
+    let repeats = args.repeated.repeats;
+    for line in preview::announcement(&spec, &opened, repeats) {
         output::say_folded(&line)?;
     }
-    if let Some(line) = rehearsal::forecast(&place, &spec.points[0], spec.time()) {
+    let mut experiment = PointSequence::new(spec.points.clone()).repeated(repeats);
+    let Forecast { points, time, .. } = experiment.forecast();
+    if let Some(line) = rehearsal::forecast(&place, &spec.points[0], time) {
         output::say_folded(&line)?;
     }
     preview::warn_of_void(&spec, &host)?;
-    let mut live = Live::new(spec.points.len(), spec.time());
+    let mut live = Live::new(points as usize, time);
     let work = Work {
         command: Command::Run,
         host: &host,
         spec: &spec,
         opened: &opened,
-        experiment: &mut PointSequence::new(spec.points.clone()),
+        experiment: &mut experiment,
         seed: spec.points[0].seed,
         trace: outputs.trace(),
         watches: args.watch,

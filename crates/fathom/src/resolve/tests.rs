@@ -830,8 +830,9 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that need the built program, and are tested in `tests/`.
-const END_TO_END: [&str; 24] = [
+const END_TO_END: [&str; 25] = [
     "hosts",
+    "repeats",
     "workload",
     "set",
     "out",

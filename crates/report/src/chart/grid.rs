@@ -2,9 +2,9 @@
 //! each figure. Steps in sequence are compared in MB/s, steps at random in IOPS.
 
 use super::Paint;
-use crate::document::{Command, Document, Stream, Trial, Verdict};
+use crate::document::{Command, Document, Stream, Verdict};
 use crate::figures::{self, Summary, plus_minus};
-use crate::results::QUANTILES;
+use crate::results::{QUANTILES, Results, Spot};
 
 /// More rows than this are not a picture.
 const ROWS: usize = 24;
@@ -50,11 +50,11 @@ pub struct GridCell {
 
 /// The grid of a portrait, or of several points that belong to no experiment; none without trials.
 pub fn of(document: &Document) -> Option<Grid> {
-    let trials = document.trials.as_slice();
-    if trials.is_empty() {
+    let mut measured: Vec<Step<'_>> =
+        Results::of_points(document).spots.into_iter().map(Step::of).collect();
+    if measured.is_empty() {
         return None;
     }
-    let mut measured: Vec<Step<'_>> = trials.iter().map(Step::of).collect();
     for in_bytes in [true, false] {
         let own = || measured.iter().filter(|one| one.in_bytes == in_bytes);
         let most = own().map(|one| one.value).fold(0.0, f64::max);
@@ -66,9 +66,9 @@ pub fn of(document: &Document) -> Option<Grid> {
         one.put(&mut rows, document.header.command == Command::Quick);
     }
     let units = "Bars compare steps in the same unit. ±: half of the 95 % interval.";
-    let left_out = match trials.len().saturating_sub(ROWS) {
+    let left_out = match measured.len().saturating_sub(ROWS) {
         0 => String::new(),
-        more => format!(" {more} more trials are in the table."),
+        more => format!(" {more} more points are in the table."),
     };
     Some(Grid {
         heads: ["read", "write"].map(str::to_owned).into(),
@@ -80,28 +80,27 @@ pub fn of(document: &Document) -> Option<Grid> {
 /// Steps with the same key are the reads and the writes of one load.
 type Load = (String, u32);
 
-/// A trial with the figure that it is compared in.
+/// A point with the figure that it is compared in.
 struct Step<'t> {
-    trial: &'t Trial,
-    summary: Summary,
+    spot: Spot<'t>,
     in_bytes: bool,
     value: f64,
     share: f64,
 }
 
 impl<'t> Step<'t> {
-    fn of(trial: &'t Trial) -> Self {
-        let summary = figures::summary(trial, None, &QUANTILES);
-        let in_bytes = figures::is_in_sequence(trial);
-        let estimate = if in_bytes { summary.bandwidth } else { summary.iops };
+    fn of(spot: Spot<'t>) -> Self {
+        let in_bytes = figures::is_in_sequence(spot.first());
+        let estimate = if in_bytes { spot.summary.bandwidth } else { spot.summary.iops };
         let value = estimate.map_or(0.0, |one| one.value);
-        Self { trial, summary, in_bytes, value, share: 0.0 }
+        Self { spot, in_bytes, value, share: 0.0 }
     }
 
     /// Adds it beside the other direction of the same load, if that is there already.
     fn put(&self, rows: &mut Vec<(Load, GridRow)>, paired: bool) {
-        let (name, pace) = figures::names(self.trial);
-        let alone = match self.trial.point.streams.as_slice() {
+        let trial = self.spot.first();
+        let (name, pace) = figures::names(trial);
+        let alone = match trial.point.streams.as_slice() {
             [stream] if paired => direction(stream).map(|column| (stream, column)),
             _ => None,
         };
@@ -113,7 +112,7 @@ impl<'t> Step<'t> {
         };
         let block = stream.block_sizes().largest();
         let load = format!("{} {block}", figures::pattern_names(stream));
-        let key = (load.clone(), figures::queue_depth(self.trial));
+        let key = (load.clone(), figures::queue_depth(trial));
         let cell = self.cell([Paint::Read, Paint::Write][column]);
         let beside = rows.iter_mut().find(|(other, row)| *other == key && row.cells.len() == 2);
         match beside.map(|(_, row)| &mut row.cells[column]) {
@@ -128,7 +127,7 @@ impl<'t> Step<'t> {
     }
 
     fn cell(&self, paint: Paint) -> GridCell {
-        let Summary { iops, bandwidth, quantiles } = &self.summary;
+        let Summary { iops, bandwidth, quantiles } = &self.spot.summary;
         let estimate = if self.in_bytes { bandwidth } else { iops };
         let scale = if self.in_bytes { 1e6 } else { 1.0 };
         let tail = quantiles[1].map(|one| format!("{} {}", QUANTILES[1], figures::time(one.value)));
@@ -140,7 +139,7 @@ impl<'t> Step<'t> {
             below: below.join(", "),
             share: self.share,
             paint,
-            verdict: self.trial.verdict,
+            verdict: self.spot.verdict,
         }
     }
 }

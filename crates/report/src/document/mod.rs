@@ -325,6 +325,11 @@ impl Document {
         let placed = || self.trials.iter().any(|trial| !trial.place.coordinates.is_empty());
         self.header.experiment.is_some() || found || placed()
     }
+
+    /// Whether it is of points that belong to no experiment and were measured several times.
+    pub fn is_repeated(&self) -> bool {
+        !self.is_experiment() && self.trials.iter().any(|trial| 0 < trial.place.repeat)
+    }
 }
 
 impl Command {

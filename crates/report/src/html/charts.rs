@@ -1,7 +1,6 @@
 //! The charts' figures for plotly. Colors are names of the page's own ("@read"), which the page's
 //! script replaces, so that they follow light, dark and paper.
 
-use fathom_core::Quantile;
 use fathom_core::stats::Estimate;
 use serde_json::{Value, json};
 
@@ -10,16 +9,16 @@ use crate::chart;
 use crate::document::Document;
 use crate::figures::{self, Summary};
 use crate::page::{Block, Drawing, Page, StepGroup, groups};
+use crate::results::QUANTILES;
 
-/// Percentiles of the overview, with their colors.
-const OVERVIEW: [(Quantile, &str); 3] =
-    [(Quantile(0.5), "@low"), (Quantile(0.99), "@middle"), (Quantile(0.999), "@high")];
+/// The colors of the percentiles of every result.
+const OVERVIEW: [&str; 3] = ["@low", "@middle", "@high"];
 
 /// All figures of a document: each with the id of its element.
 pub fn figures(document: &Document) -> Value {
     let mut all: Vec<Value> = chart::charts(document).iter().flat_map(plotly::figures).collect();
-    if document.trials.len() > 1 && !document.is_experiment() {
-        all.extend(groups(&document.trials).iter().flat_map(group));
+    if !document.is_experiment() {
+        all.extend(groups(document).iter().flat_map(group));
     }
     if !crate::page::draws_trials(document) {
         return Value::Array(all);
@@ -55,14 +54,12 @@ fn of_blocks(blocks: &[Block], all: &mut Vec<Value>) {
 /// The figures of steps that are compared in one unit: their throughput as bars, and their
 /// percentiles as dots.
 fn group(group: &StepGroup<'_>) -> [Value; 2] {
-    let quantiles = OVERVIEW.map(|(quantile, _)| quantile);
-    let summaries: Vec<Summary> =
-        group.steps.iter().map(|(_, step)| figures::summary(step, None, &quantiles)).collect();
+    let summaries: Vec<&Summary> = group.steps.iter().map(|(_, step)| &step.summary).collect();
     let names: Vec<String> = group
         .steps
         .iter()
         .map(|(number, step)| {
-            let (what, pace) = figures::names(step);
+            let (what, pace) = figures::names(step.first());
             format!("{number} {}<br>{}", plotly::plain(&what), plotly::plain(&pace))
         })
         .collect();
@@ -78,7 +75,7 @@ fn figure(id: String, steps: usize, data: &[Value], x: Value) -> Value {
     }})
 }
 
-fn throughput(group: &StepGroup<'_>, summaries: &[Summary], names: &[String]) -> Value {
+fn throughput(group: &StepGroup<'_>, summaries: &[&Summary], names: &[String]) -> Value {
     let scale = if group.in_bytes { 1e-6 } else { 1.0 };
     let of = |summary: &Summary| if group.in_bytes { summary.bandwidth } else { summary.iops };
     let values: Vec<Option<f64>> =
@@ -98,9 +95,9 @@ fn throughput(group: &StepGroup<'_>, summaries: &[Summary], names: &[String]) ->
     figure(group.ids()[0].clone(), names.len(), &[bars], x)
 }
 
-fn times(group: &StepGroup<'_>, summaries: &[Summary], names: &[String]) -> Value {
+fn times(group: &StepGroup<'_>, summaries: &[&Summary], names: &[String]) -> Value {
     let mut data = Vec::new();
-    for (place, (quantile, color)) in OVERVIEW.into_iter().enumerate() {
+    for (place, (quantile, color)) in QUANTILES.into_iter().zip(OVERVIEW).enumerate() {
         let ms: Vec<Option<f64>> =
             summaries.iter().map(|s| s.quantiles[place].map(|e| e.value / 1e6)).collect();
         data.push(json!({

@@ -1,9 +1,10 @@
 //! The answer of a result: one sentence with its figures, its verdict, and what speaks against it.
 
-use fathom_core::Quantile;
+use fathom_core::Span;
 use fathom_core::facts::Answer;
 use fathom_core::figures::number;
-use fathom_core::measure::{Flow, Upkeep};
+use fathom_core::measure::Upkeep;
+use fathom_core::stats::Estimate;
 use fathom_core::verdict::{code_in_words, concerns_result};
 
 use super::hosts;
@@ -11,9 +12,10 @@ use super::{Sentence, Tone};
 use crate::document::{Command, Document, Ended, Found, Severity, Stream, Trial, Verdict};
 use crate::figures::{self, Summary, TrialPart, plus_minus};
 use crate::promises::promises;
+use crate::results::{QUANTILES, Results, Spot};
 
-/// The percentile that an answer names.
-const TAIL: Quantile = Quantile(0.99);
+/// The percentile that an answer names: its place among [`QUANTILES`].
+const TAIL: usize = 1;
 
 /// The answer: "random read 4 KiB, queue depth 32: 36,420 IOPS ±0.4% (142 MiB/s, 149 MB/s), p99 4.80
 /// ms ±3%; suspect: other programs used the disk (and 1 more doubt)".
@@ -43,18 +45,33 @@ fn unlike(document: &Document) -> Option<String> {
 fn found(document: &Document) -> String {
     let sentences = document.conclusion.iter().flat_map(|last| &last.sentences);
     let first = sentences.map(|one| one.trim_end_matches('.')).next();
-    match (first, document.trials.as_slice()) {
-        (Some(first), _) => format!("{first}{}", as_well(document)),
-        (None, []) => match document.header.imported {
+    if let Some(first) = first {
+        return format!("{first}{}", as_well(document));
+    }
+    let points = match document.is_experiment() {
+        true => Vec::new(),
+        false => Results::of_points(document).spots,
+    };
+    match (points.as_slice(), document.trials.as_slice()) {
+        (_, []) => match document.header.imported {
             Some(_) => "imported".to_owned(),
             None => "no figures, because no trial was finished".to_owned(),
         },
-        (None, trials) if document.header.command == Command::Quick => portrait(trials),
-        (None, [only]) => {
-            format!("{}{}: {}", only.point.name, hosts::on_each(only), of_trial(only))
+        (points, _) if document.header.command == Command::Quick => portrait(points),
+        ([only], _) => of_point(only),
+        ([], trials) => {
+            let iops = |trial| figures::summary(trial, None, &[]).iops;
+            range(trials.len(), trials.iter().filter_map(iops))
         }
-        (None, trials) => range(trials),
+        (points, _) => range(points.len(), points.iter().filter_map(|point| point.summary.iops)),
     }
+}
+
+/// "random read 4 KiB, queue depth 32, 5 trials: 36,420 IOPS ±2%".
+fn of_point(point: &Spot<'_>) -> String {
+    let first = point.first();
+    let trials = point.trials_in_words().map_or(String::new(), |trials| format!(", {trials}"));
+    format!("{}{}{trials}: {}", first.point.name, hosts::on_each(first), figures_of(point))
 }
 
 /// "; 95 % of the best may need 512, at 2.2 times the p50": the settings that a search for the peak
@@ -85,7 +102,8 @@ fn ended(document: &Document) -> Option<String> {
         None => "cut off",
     };
     let (done, planned) = (document.trials.len(), document.header.planned_points);
-    Some(format!("{ended} after {done} of {planned} points"))
+    let what = if document.is_repeated() { "trials" } else { "points" };
+    Some(format!("{ended} after {done} of {planned} {what}"))
 }
 
 /// The verdict, and what it rests on.
@@ -119,12 +137,12 @@ fn worth(document: &Document) -> Option<String> {
 }
 
 /// "36,420 IOPS ±0.4% (142 MiB/s, 149 MB/s), p99 4.80 ms ±3%".
-fn of_trial(trial: &Trial) -> String {
-    if let Some(completed) = figures::completed(trial) {
+fn figures_of(point: &Spot<'_>) -> String {
+    if let (1, Some(completed)) = (point.trials.len(), figures::completed(point.first())) {
         return completed;
     }
-    let summary = figures::summary(trial, None, &[TAIL]);
-    let Some(iops) = summary.iops.filter(|iops| 0.0 < iops.value) else { return upkeep(trial) };
+    let summary = &point.summary;
+    let Some(iops) = summary.iops.filter(|iops| 0.0 < iops.value) else { return upkeep(point) };
     let half = spaced(plus_minus(Some(&iops)));
     let bytes = summary.bandwidth.map_or(0.0, |one| one.value);
     let moved = match bytes {
@@ -135,24 +153,34 @@ fn of_trial(trial: &Trial) -> String {
             figures::significant(bytes / 1e6)
         ),
     };
-    format!("{} IOPS{half}{moved}{}", figures::significant(iops.value), tail(&summary))
+    format!("{} IOPS{half}{moved}{}", figures::significant(iops.value), tail(summary))
 }
 
-/// "1,200 trims per second": of a trial that neither reads nor writes.
-fn upkeep(trial: &Trial) -> String {
-    let rate = |(what, flow): (Upkeep, Flow)| {
-        let rate = figures::per_second(flow.ios(), trial.window())?;
+/// "1,200 trims per second": of a point that neither reads nor writes.
+fn upkeep(point: &Spot<'_>) -> String {
+    let trials = point.counted_trials();
+    let window = trials.iter().fold(Span(0), |sum, trial| sum + trial.window());
+    let mut counts: Vec<(Upkeep, u64)> = Vec::new();
+    for (what, flow) in trials.iter().flat_map(|trial| TrialPart::whole(trial).upkeep()) {
+        match counts.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, count)) => *count += flow.ios(),
+            None => counts.push((what, flow.ios())),
+        }
+    }
+    let rate = |(what, count): (Upkeep, u64)| {
+        let rate = figures::per_second(count, window)?;
         let plural = if what == Upkeep::Flush { "flushes" } else { "trims" };
         Some(format!("{} {plural} per second", figures::significant(rate)))
     };
-    let all: Vec<String> = TrialPart::whole(trial).upkeep().into_iter().filter_map(rate).collect();
+    let all: Vec<String> = counts.into_iter().filter_map(rate).collect();
     if all.is_empty() { "no I/O completed".to_owned() } else { all.join(", ") }
 }
 
 /// ", p99 4.80 ms ±3%"; empty if too few samples carry it.
 fn tail(summary: &Summary) -> String {
-    let Some(time) = summary.quantiles.first().copied().flatten() else { return String::new() };
-    format!(", {TAIL} {}{}", figures::time(time.value), spaced(plus_minus(Some(&time))))
+    let Some(time) = summary.quantiles[TAIL] else { return String::new() };
+    let tail = QUANTILES[TAIL];
+    format!(", {tail} {}{}", figures::time(time.value), spaced(plus_minus(Some(&time))))
 }
 
 fn spaced(text: String) -> String {
@@ -160,13 +188,11 @@ fn spaced(text: String) -> String {
 }
 
 /// Several points that nobody compares: "3 points, 12,300 to 36,420 IOPS".
-fn range(trials: &[Trial]) -> String {
-    let iops = |trial: &Trial| figures::summary(trial, None, &[]).iops.map(|one| one.value);
-    let all: Vec<f64> = trials.iter().filter_map(iops).collect();
+fn range(many: usize, iops: impl Iterator<Item = Estimate>) -> String {
+    let all: Vec<f64> = iops.map(|one| one.value).collect();
     let (least, most) = all
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(least, most), one| (least.min(*one), most.max(*one)));
-    let many = trials.len();
     match all.is_empty() {
         true => format!("{many} points, no I/O completed"),
         false => {
@@ -178,12 +204,13 @@ fn range(trials: &[Trial]) -> String {
 
 /// "Reads 3,194 MB/s in sequence, 11,474 IOPS at random (one at a time: 1,105, p99 1.93 ms); writes
 /// 1,409 MB/s in sequence, 8,307 IOPS at random".
-fn portrait(trials: &[Trial]) -> String {
+fn portrait(points: &[Spot<'_>]) -> String {
     let sides = [("reads", 1.0), ("writes", 0.0)].map(|(name, share)| {
         let own = |random: bool| {
-            let steps = trials.iter().filter(move |trial| is_step(trial, share, random));
-            steps.filter(|trial| trial.verdict != Verdict::Void || trials.len() == 1)
+            let steps = points.iter().filter(move |step| is_step(step.first(), share, random));
+            steps.filter(|step| !step.is_void() || points.len() == 1)
         };
+        let bandwidth = |step: &Spot<'_>| step.summary.bandwidth.map(|one| one.value);
         let sequential = own(false).filter_map(bandwidth).reduce(f64::max);
         let sequential = sequential
             .map(|bytes| format!("{} MB/s in sequence", figures::significant(bytes / 1e6)));
@@ -192,7 +219,14 @@ fn portrait(trials: &[Trial]) -> String {
         (!parts.is_empty()).then(|| format!("{name} {}", parts.join(", ")))
     });
     let sides: Vec<String> = sides.into_iter().flatten().collect();
-    if sides.is_empty() { range(trials) } else { figures::capitalized(&sides.join("; ")) }
+    let found = match sides.is_empty() {
+        true => range(points.len(), points.iter().filter_map(|step| step.summary.iops)),
+        false => figures::capitalized(&sides.join("; ")),
+    };
+    match points.iter().map(|step| step.trials.len()).max() {
+        Some(trials @ 2..) => format!("{found}; {trials} trials of each step"),
+        _ => found,
+    }
 }
 
 /// Whether a step only reads (1) or only writes (0), at random or in sequence.
@@ -202,15 +236,10 @@ pub fn is_step(trial: &Trial, share: f64, random: bool) -> bool {
     kinds.iter().all(|kind| kind.read_share == share && figures::is_random(&kind.pattern) == random)
 }
 
-fn bandwidth(trial: &Trial) -> Option<f64> {
-    figures::summary(trial, None, &[]).bandwidth.map(|one| one.value)
-}
-
 /// "11,474 IOPS at random (one at a time: 1,105, p99 1.93 ms)".
-fn at_random(steps: &[&Trial]) -> Option<String> {
-    let figures =
-        |step: &&Trial| Some((figures::queue_depth(step), figures::summary(step, None, &[TAIL])));
-    let mut steps: Vec<(u32, Summary)> = steps.iter().filter_map(figures).collect();
+fn at_random(steps: &[&Spot<'_>]) -> Option<String> {
+    let figures = |step: &&Spot<'_>| (figures::queue_depth(step.first()), step.summary.clone());
+    let mut steps: Vec<(u32, Summary)> = steps.iter().map(figures).collect();
     steps.sort_by_key(|(depth, _)| *depth);
     let iops = |summary: &Summary| summary.iops.map(|one| figures::significant(one.value));
     let most = iops(&steps.last()?.1)?;

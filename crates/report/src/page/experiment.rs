@@ -1,6 +1,6 @@
 //! The findings of an experiment: its charts, and its figures in tables.
 
-use super::overview::{figure_heads, figures_of, legend};
+use super::overview::{TOGETHER, figure_heads, figures_of, legend};
 use super::{Block, Drawing, Entry, Head, Level, Spare, Spark, Table, Tone, maps};
 use crate::chart;
 use crate::chart::sustain::Watched;
@@ -150,10 +150,7 @@ fn results(results: &Results<'_>, cells: &[Cells], level: Level) -> Vec<Block> {
         blocks.push(Block::Table(table(results, cells.contains(&Cells::Mean), level)));
     }
     if results.spots.iter().any(|spot| spot.trials.len() > 1) {
-        blocks.push(Block::quiet(
-            "Repeats of a point are shown together: rates over all their windows, percentiles of all \
-             their I/Os; void trials are left out where there are others.",
-        ));
+        blocks.push(Block::quiet(TOGETHER));
     }
     blocks.extend(matrices);
     blocks

@@ -7,8 +7,7 @@ use super::{Entry, Head, Table, TableRow, Tone};
 use crate::chart;
 use crate::chart::sustain::{self, Watched};
 use crate::document::{
-    CellKind, Command, Document, Found, MapCell, MapFound, PeakFound, Role, SustainFound, Trial,
-    Verdict,
+    CellKind, Command, Document, Found, MapCell, MapFound, PeakFound, Role, SustainFound,
 };
 use crate::figures::{self, Summary, plus_minus};
 use crate::results::{QUANTILES, Results, Spot, chosen};
@@ -19,16 +18,18 @@ type Tile = (String, Entry);
 /// The figures that matter, as a table of one row; none if there are none that stand for the whole.
 pub fn key_figures(document: &Document) -> Option<Table> {
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    let tiles = match (found, document.trials.as_slice()) {
-        (Some(Found::Peak(found)), _) => of_peak(document, found, &chosen(document)?),
-        (Some(Found::Sustain(found)), _) => of_rounds(found),
-        (Some(Found::Map(found)), _) => of_map(found),
-        (Some(Found::Sweep(_)), _) => of_sweep(&Results::of(document, &[Role::Result])),
-        (None, trials) if document.header.command == Command::Quick => of_portrait(trials),
-        (None, [only]) if !document.is_experiment() => {
-            of_summary(&figures::summary(only, None, &QUANTILES))
-        }
-        (Some(Found::Jobs(_)) | None, _) => Vec::new(),
+    let tiles = match found {
+        Some(Found::Peak(found)) => of_peak(document, found, &chosen(document)?),
+        Some(Found::Sustain(found)) => of_rounds(found),
+        Some(Found::Map(found)) => of_map(found),
+        Some(Found::Sweep(_)) => of_sweep(&Results::of(document, &[Role::Result])),
+        None if document.is_experiment() => Vec::new(),
+        None => match Results::of_points(document).spots.as_slice() {
+            steps if document.header.command == Command::Quick => of_portrait(steps),
+            [only] => of_summary(&only.summary),
+            _ => Vec::new(),
+        },
+        Some(Found::Jobs(_)) => Vec::new(),
     };
     if tiles.is_empty() {
         return None;
@@ -143,11 +144,10 @@ fn of_sweep(results: &Results<'_>) -> Vec<Tile> {
 }
 
 /// In sequence in MB/s, at random in IOPS.
-fn of_portrait(trials: &[Trial]) -> Vec<Tile> {
+fn of_portrait(steps: &[Spot<'_>]) -> Vec<Tile> {
     let of = |name: &str, share: f64, random: bool| {
-        let steps = trials.iter().filter(move |trial| is_step(trial, share, random));
-        let sound = steps.filter(|trial| trial.verdict != Verdict::Void);
-        let summaries = sound.map(|trial| figures::summary(trial, None, &[]));
+        let own = steps.iter().filter(move |step| is_step(step.first(), share, random));
+        let summaries = own.filter(|step| !step.is_void()).map(|step| &step.summary);
         let values = summaries.filter_map(|one| if random { one.iops } else { one.bandwidth });
         let most = values.reduce(|one, two| if two.value > one.value { two } else { one });
         tile(name, most, if random { figures::significant } else { mb })

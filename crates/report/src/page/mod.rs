@@ -93,7 +93,9 @@ impl Page {
         let mut blocks = Vec::new();
         blocks.extend(experiment::section(document, level));
         blocks.extend(overview::section(document, level));
-        if Level::Trials <= level {
+        // The trials of one result are details of it.
+        let each = if document.is_repeated() { Level::Full } else { Level::Trials };
+        if each <= level {
             blocks.extend(trial::sections(document, level));
         }
         if Level::Full <= level {

@@ -4,8 +4,9 @@ use fathom_core::Quantile;
 use fathom_core::stats::Estimate;
 
 use super::{Block, Drawing, Entry, Head, Level, Section, Spare, Table};
-use crate::document::{BackendKind, Document, Trial};
+use crate::document::{BackendKind, Document, Trial, Verdict};
 use crate::figures::{self, Summary, TrialPart, plus_minus};
+use crate::results::{Results, Spot};
 
 /// The percentiles of every overview.
 pub const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
@@ -15,26 +16,31 @@ pub const TRIALS_DRAWN: usize = 12;
 
 /// Whether there are few enough trials to draw each of them over time.
 pub fn draws_trials(document: &Document) -> bool {
-    !document.is_experiment() || document.trials.len() <= TRIALS_DRAWN
+    let one_by_one = !document.is_experiment() && !document.is_repeated();
+    one_by_one || document.trials.len() <= TRIALS_DRAWN
 }
 
-/// Trials that are compared in one unit: in sequence in MB/s, all others in IOPS.
-#[derive(Clone, Debug)]
+/// Points that are compared in one unit: in sequence in MB/s, all others in IOPS.
+#[derive(Debug)]
 pub struct StepGroup<'t> {
     /// Whether it is MB/s.
     pub in_bytes: bool,
-    /// The trials, with their numbers, from 1.
-    pub steps: Vec<(usize, &'t Trial)>,
+    /// The points, with their numbers, from 1.
+    pub steps: Vec<(usize, Spot<'t>)>,
 }
 
-/// The trials in groups; those in sequence first. Bytes and I/Os on one axis would make one of them
-/// too small to see.
-pub fn groups(trials: &[Trial]) -> Vec<StepGroup<'_>> {
-    let of = |in_bytes| {
-        let steps = (1..).zip(trials).filter(|(_, one)| figures::is_in_sequence(one) == in_bytes);
-        StepGroup { in_bytes, steps: steps.collect() }
-    };
-    [true, false].map(of).into_iter().filter(|group| !group.steps.is_empty()).collect()
+/// The points in groups; those in sequence first. Bytes and I/Os on one axis would make one of them
+/// too small to see. None if there is nothing to compare.
+pub fn groups(document: &Document) -> Vec<StepGroup<'_>> {
+    let points = Results::of_points(document).spots;
+    if points.len() < 2 {
+        return Vec::new();
+    }
+    let is_in_sequence = |step: &(usize, Spot<'_>)| figures::is_in_sequence(step.1.first());
+    let (sequence, random) = (1..).zip(points).partition(is_in_sequence);
+    let of = |(in_bytes, steps)| StepGroup { in_bytes, steps };
+    let both = [(true, sequence), (false, random)].map(of).into_iter();
+    both.filter(|group| !group.steps.is_empty()).collect()
 }
 
 impl StepGroup<'_> {
@@ -71,11 +77,31 @@ pub fn section(document: &Document, level: Level) -> Option<Block> {
     if trials.is_empty() || alone || (all && level < Level::Full) {
         return None;
     }
-    let mut blocks = Vec::from([Block::Table(table(trials)), Block::quiet(legend(trials))]);
+    let mut blocks = Vec::new();
+    match document.is_repeated() {
+        true => {
+            blocks.push(Block::Table(points(document, level)));
+            blocks.push(Block::quiet(TOGETHER));
+        }
+        false => blocks.push(Block::Table(table(trials))),
+    }
+    blocks.push(Block::quiet(legend(trials)));
     blocks.extend(ceiling(document).map(Block::quiet));
     if !all && level == Level::Complete {
-        let charts = groups(trials).iter().flat_map(StepGroup::drawings).collect();
-        blocks.push(Block::Charts(charts));
+        let charts: Vec<Drawing> = groups(document).iter().flat_map(StepGroup::drawings).collect();
+        blocks.extend((!charts.is_empty()).then_some(Block::Charts(charts)));
+    }
+    if document.is_repeated() {
+        let many = format!("All {} trials, in their order", trials.len());
+        blocks.push(match level {
+            Level::Short | Level::Trials => Block::quiet(format!(
+                "`fathom report RESULT --details` shows the {} trials in full.",
+                trials.len()
+            )),
+            Level::Full | Level::Complete => {
+                Block::folded(many, Vec::from([Block::Table(table(trials))]))
+            }
+        });
     }
     let heading = match all {
         true => format!("All {} trials, in their order", trials.len()),
@@ -83,6 +109,33 @@ pub fn section(document: &Document, level: Level) -> Option<Block> {
     };
     let folded = !draws_trials(document);
     Some(Block::Section(Section { heading, folded, blocks, ..Section::default() }))
+}
+
+/// The meaning of figures of several trials.
+pub const TOGETHER: &str = "Repeats of a point are shown together: rates over all their windows, percentiles of all their \
+     I/Os; void trials are left out where there are others.";
+
+/// Each point with the figures of all its trials.
+fn points(document: &Document, level: Level) -> Table {
+    let heads = [Head::words("")].into_iter().chain(figure_heads());
+    let heads = heads.chain([Head::figures("trials"), Head::words("verdict")]);
+    let mut table = Table::new("", heads);
+    for point in Results::of_points(document).spots {
+        let (text, below) = figures::names(point.first());
+        let name = Entry::Name { text, below, trial: point.trials[0].0 };
+        let trials = match level {
+            Level::Complete => {
+                let sound = |trial: &Trial| trial.verdict == Verdict::Sound;
+                Entry::Trials(point.trials.iter().map(|(nth, one)| (*nth, sound(one))).collect())
+            }
+            Level::Short | Level::Trials | Level::Full => {
+                Entry::figure(point.trials.len().to_string())
+            }
+        };
+        let ends = [trials, Entry::Verdict(point.verdict)];
+        table.row([name].into_iter().chain(figures_of(&point.summary)).chain(ends));
+    }
+    table
 }
 
 fn table(trials: &[Trial]) -> Table {
