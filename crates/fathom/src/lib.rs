@@ -98,6 +98,7 @@ fn perform(command: &Command) -> Result<u8, Error> {
             Some(socket) => commands::many_hosts::sweep(args, socket),
             None => commands::sweep::perform(args),
         },
+        Command::Ab(args) => commands::ab::perform(args),
         Command::Study(args) => commands::study::perform(args),
         Command::Resume(args) => commands::resume::perform(args),
         Command::Peak(args) => commands::peak::perform(args),

@@ -19,8 +19,9 @@ use common::{Place, code, stderr, stdout};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// The pages whose blocks of commands are run.
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 14] = [
     "README.md",
+    "docs/ab.md",
     "docs/ci.md",
     "docs/compare.md",
     "docs/diskspd.md",
@@ -213,7 +214,7 @@ fn shortened(words: &[String]) -> Vec<String> {
         "prepare" => with(words, &["--size"], "4m"),
         "calibrate" => with(words, &["--duration"], "10ms"),
         "inspect" if has("--probe") => with(words, &["--size"], "2m"),
-        "sweep" | "peak" | "map" | "sustain" if !has("--plan") => {
+        "sweep" | "ab" | "peak" | "map" | "sustain" if !has("--plan") => {
             [&words[..], &["--plan".to_owned()]].concat()
         }
         "study" if words.len() > 1 && !has("--plan") => {

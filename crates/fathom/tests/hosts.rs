@@ -253,6 +253,19 @@ fn the_result_of_all_hosts_is_the_sum_of_theirs_to_the_last_bit() {
 }
 
 #[test]
+fn several_trials_of_all_hosts_are_one_result() {
+    let place = Place::in_memory();
+    let args = ["run", "sim:ssd", "-q", "4", "--seed", "7", "-d", "1s", "--warm-up=0s"];
+    let (output, own) = run(&place, &THREE, &[&args[..], &["--repeats", "2"]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["all of this 2 times", "on each of 3 hosts, 2 trials: "]);
+    let all = read(&place.join("all.jsonl"));
+    let trials = all.trials.iter().map(|one| (one.place.repeat, one.point.seed, one.hosts.len()));
+    assert_eq!(trials.collect::<Vec<_>>(), [(0, 7, 3), (1, 8, 3)]);
+    assert!(own.iter().all(|one| one.trials.len() == 2));
+}
+
+#[test]
 fn hosts_with_wrong_clocks_begin_together_as_far_as_can_be_known() {
     let place = Place::new();
     let hour = 3_600_000_000_000_i64;

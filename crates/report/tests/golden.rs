@@ -104,7 +104,9 @@ fn the_terminal_shows_every_trial_in_full() {
 
 #[test]
 fn documents_become_markdown() {
-    for (name, document) in chosen(["quick", "void", "map", "restless", "streams", "parted"]) {
+    for (name, document) in
+        chosen(["quick", "void", "map", "restless", "streams", "parted", "repeats"])
+    {
         let text = markdown::document(&document, Level::usual(&document));
         check(&data().join(format!("{name}.md")), text.as_bytes());
     }
@@ -112,7 +114,8 @@ fn documents_become_markdown() {
 
 #[test]
 fn documents_have_a_summary() {
-    for (name, document) in chosen(["quick", "streams", "peak", "void", "empty", "cube"]) {
+    for (name, document) in chosen(["quick", "streams", "peak", "void", "empty", "cube", "repeats"])
+    {
         let mut summary = serde_json::to_value(summary(&document)).unwrap();
         rounded(&mut summary);
         let text = serde_json::to_string_pretty(&summary).unwrap() + "\n";
@@ -183,7 +186,7 @@ fn rounded(value: &mut serde_json::Value) {
 
 #[test]
 fn charts_are_drawn_for_the_browser() {
-    let names = ["quick", "streams", "cube", "families", "peak", "map", "demand", "phases"];
+    let names = ["quick", "streams", "cube", "families", "peak", "map", "demand", "phases", "ab"];
     for (name, document) in chosen(names) {
         let page = html::document_without_library(&document);
         let mut figures: serde_json::Value =

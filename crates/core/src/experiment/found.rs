@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{Estimate, SteadyState};
+use crate::stats::{Estimate, Ratio, SteadyState};
 use crate::units::Quantile;
 
 /// The findings of an experiment.
@@ -17,6 +17,8 @@ pub enum Found {
     Map(MapFound),
     /// By rounds until a steady state.
     Sustain(SustainFound),
+    /// By two sides that alternate.
+    Ab(AbFound),
 }
 
 /// An axis of an experiment.
@@ -196,4 +198,69 @@ pub struct Round {
     pub number: u32,
     /// The watched figure.
     pub value: Estimate,
+}
+
+/// The findings of two sides that alternate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AbFound {
+    /// What A and B are: a target, or words of a command line.
+    pub sides: Vec<String>,
+    /// The options in which they differ, with both values; empty if their targets or what was done
+    /// before them is all that differs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<String>,
+    /// How many pairs of trials count.
+    pub pairs: u32,
+    /// How many pairs do not, because a trial of them is void.
+    #[serde(default)]
+    pub void_pairs: u32,
+    /// How many pairs there would have been at most.
+    pub pairs_at_most: u32,
+    /// Whether it ended before that, because every figure was decided.
+    pub ended_early: bool,
+    /// The largest share by which figures may differ and still count as the same.
+    pub margin: f64,
+    /// The share of such comparisons that finds a difference where there is none, at the look at
+    /// which this one ended.
+    pub level: f64,
+    /// The figures.
+    pub figures: Vec<ComparedFigure>,
+}
+
+/// A figure of two sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedFigure {
+    /// Which: iops, bandwidth (bytes per second), mean and percentiles such as p99 (of the response
+    /// time, in nanoseconds), cpu (nanoseconds for each I/O).
+    pub figure: String,
+    /// That of all trials of A that count, together.
+    pub a: Option<f64>,
+    /// That of B.
+    pub b: Option<f64>,
+    /// B/A, with its interval at the level at which the figure was decided; none if the interval is
+    /// not known.
+    pub ratio: Option<Ratio>,
+    /// The answer.
+    pub answer: SideAnswer,
+    /// The smallest difference, as a share, that 9 of 10 such comparisons would have found, if it is
+    /// undecided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub could_have_seen: Option<f64>,
+    /// How many more pairs would decide, if it is undecided; none if very many would not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_pairs: Option<u32>,
+}
+
+/// Whether a side is better in a figure than the other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SideAnswer {
+    /// B is worse than A.
+    Worse,
+    /// B is better than A.
+    Better,
+    /// There is no difference beyond the margin.
+    Same,
+    /// The trials cannot tell.
+    Undecided,
 }

@@ -1,6 +1,7 @@
 //! Experiments decide and never act: a state machine says which point to run next, based on the
 //! trials so far. Tests give it invented trials.
 
+pub mod ab;
 mod found;
 pub mod map;
 mod peak;
@@ -12,9 +13,10 @@ mod sustain;
 mod sweep;
 mod throughput;
 
+pub use ab::{Ab, AbSettings, AbSide};
 pub use found::{
-    Axis, CellKind, Found, MapCell, MapFound, PeakFound, Probe, Round, Scale, SustainFound,
-    SweepFound, Validation,
+    AbFound, Axis, CellKind, ComparedFigure, Found, MapCell, MapFound, PeakFound, Probe, Round,
+    Scale, SideAnswer, SustainFound, SweepFound, Validation,
 };
 pub use peak::{PROBES_MAX, Peak, Search, Vary, as_well, lowest};
 pub use precondition::Precondition;

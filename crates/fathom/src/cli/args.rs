@@ -101,6 +101,8 @@ pub enum Command {
     Plan(Plan),
     /// Measure every combination of several settings, and find the best
     Sweep(Sweep),
+    /// Compare two targets, or one with two settings: by turns, until it is clear
+    Ab(Box<Ab>),
     /// Run one of the classic studies, or list them
     Study(Study),
     /// Continue an interrupted experiment from its result file
@@ -359,6 +361,37 @@ pub struct Sweep {
     pub results: Results,
 }
 
+/// `fathom ab`.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(override_usage = "fathom ab [OPTIONS] [WORKLOAD] A [B]")]
+pub struct Ab {
+    /// Run this command by `sh -c` on this machine before each trial of A: what makes A differ from
+    /// B, if no option of fathom does. If it fails, everything ends
+    #[arg(long, value_name = "COMMAND", help_heading = "Comparison")]
+    pub before_a: Option<String>,
+    /// The same before each trial of B. With one of them A may be the only target
+    #[arg(long, value_name = "COMMAND", help_heading = "Comparison")]
+    pub before_b: Option<String>,
+    /// The largest number of pairs of trials, at least 2. It ends before that when every figure is
+    /// decided
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 10,
+          value_parser = clap::value_parser!(u32).range(2..=1000), help_heading = "Comparison")]
+    pub repeats: u32,
+    /// The largest share by which figures may differ and still count as the same
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "5%",
+          value_parser = values::share, help_heading = "Comparison")]
+    pub margin: f64,
+    /// The sides, and the load of both. A side in quotes may have options of its own: 'test.dat -q 4'.
+    #[command(flatten)]
+    pub request: Request,
+    /// How it begins.
+    #[command(flatten)]
+    pub start: StartArgs,
+    /// Where the results go.
+    #[command(flatten)]
+    pub results: Results,
+}
+
 /// `fathom study`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Study {
@@ -446,6 +479,12 @@ pub struct Resume {
     /// Go on with the hosts behind this socket: `fathom-hosts resume` calls fathom with this option
     #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
     pub hosts: Option<PathBuf>,
+    /// The command before each trial of A. It is given again, because a result file has nothing run
+    #[arg(long, value_name = "COMMAND")]
+    pub before_a: Option<String>,
+    /// The command before each trial of B, again
+    #[arg(long, value_name = "COMMAND")]
+    pub before_b: Option<String>,
     /// What may be written to. It is given again, because a result file consents to nothing.
     #[command(flatten)]
     pub consent: Consent,
@@ -483,6 +522,7 @@ impl Args {
     pub fn of_experiment(&mut self) -> Option<(&mut Consent, &mut Results)> {
         match &mut self.command {
             Command::Sweep(args) => Some((&mut args.request.consent, &mut args.results)),
+            Command::Ab(args) => Some((&mut args.request.consent, &mut args.results)),
             Command::Peak(args) => Some((&mut args.request.consent, &mut args.results)),
             Command::Sustain(args) => Some((&mut args.request.consent, &mut args.results)),
             Command::Map(args) => Some((&mut args.consent, &mut args.results)),
@@ -504,6 +544,7 @@ impl Args {
         let typed_of = match &mut args.command {
             Command::Run(run) => &mut run.request.typed,
             Command::Sweep(sweep) => &mut sweep.request.typed,
+            Command::Ab(ab) => &mut ab.request.typed,
             Command::Peak(peak) => &mut peak.request.typed,
             Command::Sustain(sustain) => &mut sustain.request.typed,
             Command::Plan(plan) => &mut plan.request.typed,

@@ -134,6 +134,27 @@ const ALL: &[Brief] = &[
         ],
     },
     Brief {
+        command: "ab",
+        rows: &[
+            &[
+                ("targets", "A and B: targets, or 'TARGET --option value'"),
+                ("before-a", "Run a command before each trial of A"),
+                ("before-b", "Run a command before each trial of B"),
+                ("repeats", "The most pairs of trials"),
+                ("margin", "What counts as no difference"),
+            ],
+            MIX,
+            CONSENT,
+            START,
+            RESULTS,
+        ],
+        examples: &[
+            "fathom ab /dev/sda /dev/sdb -q 32",
+            "fathom ab 'test.dat -q 16' 'test.dat -q 32' -d 10s",
+            "fathom ab test.dat --before-a 'sync' --before-b 'true' --plan",
+        ],
+    },
+    Brief {
         command: "study",
         rows: &[],
         examples: &[

@@ -12,6 +12,7 @@ use fathom_engine::target::Overwrite;
 use fathom_report::document;
 use fathom_report::figures;
 
+use super::before::{self, BeforeTrials};
 use super::measure;
 use super::opened::{self, Opened};
 use super::outputs::{self, Outputs};
@@ -55,6 +56,8 @@ pub struct Prepared {
     pub grounds: Vec<Ground>,
     /// The ground of a point.
     pub which: Which,
+    /// The commands before trials.
+    pub before: BeforeTrials,
     /// The experiment.
     pub experiment: Box<dyn Experiment>,
     /// Its settings for the result file.
@@ -305,10 +308,10 @@ fn run(
     (last, mut course): (Option<Trial>, Course<'_>),
     journal: &mut Journal,
 ) -> Result<Outcome, Error> {
-    let Prepared { fleet, grounds, which, experiment, targets, described, .. } = prepared;
+    let Prepared { fleet, grounds, which, before, experiment, targets, described, .. } = prepared;
     let mut live = Live::of_experiment(described);
     live.resumed(course.trials());
-    let mut opener = Opener { grounds, which, open: None };
+    let mut opener = Opener { grounds, which, before, open: None };
     let carrier: &mut dyn Carrier = match fleet {
         Some(fleet) => fleet,
         None => &mut opener,
@@ -328,7 +331,7 @@ fn finish(
     let consent = prepared.grounds.first().map(|ground| &ground.spec.consent);
     let tell_how_to_go_on = |journal: &Journal| match consent {
         _ if !journal.is_saved() => Ok(()),
-        Some(consent) => resumable(journal, consent, outputs),
+        Some(consent) => resumable(journal, (consent, &prepared.before), outputs),
         None => {
             let path = typed_path(&journal.path().display().to_string());
             output::say(&format!(
@@ -354,7 +357,11 @@ fn finish(
     }
 }
 
-fn resumable(journal: &Journal, consent: &Overwrite, outputs: &Outputs) -> Result<(), Error> {
+fn resumable(
+    journal: &Journal,
+    (consent, before): (&Overwrite, &BeforeTrials),
+    outputs: &Outputs,
+) -> Result<(), Error> {
     let path = typed_path(&journal.path().display().to_string());
     let consent = Consent {
         overwrite: consent.allowed,
@@ -362,7 +369,10 @@ fn resumable(journal: &Journal, consent: &Overwrite, outputs: &Outputs) -> Resul
         destroy_in_use: consent.destroy_in_use.clone(),
     };
     let (consent, outputs) = (consent.in_words(), outputs.in_words());
-    output::say(&format!("resume  `fathom resume {path}{consent}{outputs}` goes on from here"))
+    let before = before.in_words();
+    output::say(&format!(
+        "resume  `fathom resume {path}{consent}{before}{outputs}` goes on from here"
+    ))
 }
 
 /// Opens everything once, and says how: returns the ceiling of the load generator there. Many hosts
@@ -391,6 +401,7 @@ fn open_each(grounds: &[Ground]) -> Result<Opened, Error> {
 struct Opener<'a> {
     grounds: &'a [Ground],
     which: &'a Which,
+    before: &'a BeforeTrials,
     open: Option<(usize, Opened)>,
 }
 
@@ -405,6 +416,14 @@ impl Carrier for Opener<'_> {
         };
         let (_, opened) = self.open.insert((place, opened));
         Ok(Carried::Here(opened.carried()))
+    }
+
+    fn before(&mut self, planned: &Planned, live: &mut Live) -> Result<(), Error> {
+        let Some((side, command)) = self.before.of(planned) else { return Ok(()) };
+        // What it does may need the target to itself.
+        self.open = None;
+        live.preparation(&format!("before {side}: {command}"));
+        before::run(side, command)
     }
 }
 

@@ -12,6 +12,7 @@ use fathom_core::spec::{Pattern, Point, Workers};
 use fathom_core::{Bytes, Quantile, Span};
 use fathom_report::document::{self, Command};
 
+use super::before::BeforeTrials;
 use super::experiment::{self, Ground, Prepared, Writes};
 use super::place::{self, Place};
 use super::this_machine;
@@ -118,6 +119,7 @@ pub fn prepare(args: &Args, seed: Option<u64>) -> Result<Prepared, Error> {
         seed: settings.base.seed,
         targets: spec.targets.clone(),
         fleet: None,
+        before: BeforeTrials::default(),
         grounds: Vec::from([Ground { place, spec }]),
         which: Box::new(|_| 0),
         experiment: Box::new(map),

@@ -1,6 +1,8 @@
 //! The commands: each connects the typed options with the session, and decides the exit code.
 
+pub mod ab;
 pub mod agent;
+mod before;
 mod browser;
 pub mod calibrate;
 pub mod compare;
@@ -36,6 +38,7 @@ mod report_watch;
 pub mod resume;
 pub mod run;
 mod settled;
+mod sites;
 pub mod study;
 pub mod sustain;
 pub mod sweep;

@@ -14,6 +14,7 @@ use fathom_core::spec::{Point, Workers};
 use fathom_core::{Bytes, Rate, Span};
 use fathom_report::document::{self, Command};
 
+use super::before::BeforeTrials;
 use super::experiment::{self, Ground, Prepared, Writes};
 use super::settled::Basis;
 use super::{many_hosts, probe, this_machine};
@@ -204,6 +205,7 @@ fn settle(
         targets: spec.targets.clone(),
         experiment: experiment(peak, &base, &spec.targets),
         fleet,
+        before: BeforeTrials::default(),
         grounds: place.map(|place| Ground { place, spec }).into_iter().collect(),
         which: Box::new(|_| 0),
         host,

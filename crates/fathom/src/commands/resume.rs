@@ -16,10 +16,11 @@ use fathom_report::document::{
 };
 use serde_json::Value;
 
+use super::before::BeforeTrials;
 use super::experiment::{self, Prepared};
 use super::outputs::Outputs;
 use super::read_result;
-use super::{many_hosts, map, peak, study, sustain, sweep};
+use super::{ab, many_hosts, map, peak, study, sustain, sweep};
 use crate::cli::args::{Args, Command, Resume};
 use crate::cli::options::{Consent, Results};
 use crate::difference::difference;
@@ -72,7 +73,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
         })?;
     }
     let hosts = args.hosts.as_deref();
-    let (mut prepared, recorded) = settle(&document, (&consent, hosts), &refuse)?;
+    let (mut prepared, recorded) = settle(&document, (&consent, hosts, args), &refuse)?;
     same_targets(&document, &prepared, &refuse)?;
     let described = document.header.experiment.as_ref();
     if let Some(found) = difference(&json(described), &json(Some(&prepared.described))) {
@@ -244,14 +245,17 @@ impl Recorded {
         let written = self.results.written.each_as(absolute).unwrap_or_default();
         // If a name leads nowhere, it is shown unchanged.
         let consent = named_here(&self.consent).unwrap_or(self.consent.clone());
-        format!("fathom resume {result}{}{}", consent.in_words(), written.in_words())
+        let commands = [("A", &args.before_a), ("B", &args.before_b)];
+        let commands = commands.map(|(side, command)| Some((side, command.as_deref()?)));
+        let before = BeforeTrials::new(commands.into_iter().flatten()).in_words();
+        format!("fathom resume {result}{}{before}{}", consent.in_words(), written.in_words())
     }
 }
 
 /// The present meaning of the command line's words, with the consent that is given now.
 fn settle(
     document: &Document,
-    (consent, hosts): (&Consent, Option<&Path>),
+    (consent, hosts, typed): (&Consent, Option<&Path>, &Resume),
     refuse: Refuse<'_>,
 ) -> Result<(Prepared, Recorded), Error> {
     let header = &document.header;
@@ -274,6 +278,10 @@ fn settle(
         Command::Peak(args) => peak::prepare(&args, hosts, header.seed),
         Command::Sustain(args) => sustain::prepare(&args, hosts, header.seed),
         _ if hosts.is_some() => return Err(none()),
+        Command::Ab(args) => {
+            let commands = [typed.before_a.as_deref(), typed.before_b.as_deref()];
+            ab::same_commands(&args, commands).and_then(|()| ab::prepare(&args, header.seed))
+        }
         Command::Study(args) => study::prepare(&args, header.seed).map(|prepared| prepared.0),
         Command::Map(args) => map::prepare(&args, header.seed),
         _ => return Err(none()),

@@ -12,6 +12,7 @@ use fathom_core::spec::{Access, Cache, Point, Stream};
 use fathom_core::{Bytes, Span, typed_path};
 use fathom_report::document::{self, Command};
 
+use super::before::BeforeTrials;
 use super::experiment::{self, Ground, Prepared, Writes};
 use super::many_hosts;
 use super::place::{self, Place};
@@ -115,6 +116,7 @@ pub fn prepare(args: &Args, hosts: Option<&Path>, seed: Option<u64>) -> Result<P
         seed: base.seed,
         targets: spec.targets,
         fleet,
+        before: BeforeTrials::default(),
         grounds,
         which: Box::new(move |planned| {
             let layout = layout(&planned.point);

@@ -2,31 +2,27 @@
 //! run, and an impossible one is refused by its name before anything starts.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use fathom_core::Refusal;
 use fathom_core::Span;
 use fathom_core::experiment::{
-    Axis, Candidate, Experiment, PassOrder, Planned, Precondition, Sweep, SweepSettings,
-    again_at_most,
+    Axis, Candidate, Experiment, PassOrder, Precondition, Sweep, SweepSettings, again_at_most,
 };
 use fathom_core::facts::{Host, Target};
-use fathom_core::spec::{Access, Point};
+use fathom_core::spec::Point;
 use fathom_core::trial::{Coordinate, Role};
 use fathom_engine::target::Overwrite;
 use fathom_report::document::{self, Command};
 
-use super::experiment::{self, Ground, Prepared, Writes};
-use super::folder;
-use super::place::Place;
-use super::{opened, settled, this_machine};
+use super::before::BeforeTrials;
+use super::experiment::{self, Prepared, Writes};
+use super::sites::{Grounds, Settled, Sites};
+use super::this_machine;
 use crate::cli::args::{OrderArg, Sweep as Args, SweepArgs};
 use crate::cli::axes::{self, AxisArg};
-use crate::cli::described::{Described, Folder};
-use crate::cli::values::Backend;
 use crate::error::Error;
 use crate::output;
-use crate::resolve::{self, Machine, Spec};
+use crate::resolve::{Machine, Spec};
 use crate::workload::{Template, keys};
 
 /// The largest number of combinations: more than anybody waits for.
@@ -92,19 +88,21 @@ pub fn settle(
     let mut settled = Vec::new();
     let all = combinations(&axes)?;
     for named in &all {
-        match sites.settle(template, named, machine) {
+        match settled_at(&mut sites, template, named, machine) {
             Ok(one) => settled.push((one, named.clone())),
             Err(error) => {
-                let refusal = |named: &Named<'_>| {
-                    sites.settle(template, named, machine).err().map(|error| error.to_string())
+                let mut refusal = |named: &Named<'_>| {
+                    let settled = settled_at(&mut sites, template, named, machine);
+                    settled.err().map(|error| error.to_string())
                 };
-                let refusals: Vec<Option<String>> = all.iter().map(refusal).collect();
+                let refusals: Vec<Option<String>> = all.iter().map(&mut refusal).collect();
                 return Err(at(error, &decisive(named, &all, &refusals)));
             }
         }
     }
     let passes = passes(&course);
-    let (consent, refusal) = match sites.consent(&settled, passes) {
+    let points: Vec<&Settled> = settled.iter().map(|(one, _)| one).collect();
+    let (consent, refusal) = match sites.consent(&points, passes) {
         Ok(consent) => (consent, None),
         Err(refusal) => (Overwrite::default(), Some(refusal)),
     };
@@ -118,11 +116,11 @@ pub fn settle(
             .iter()
             .any(|(axis, label)| named.contains(&(axis.as_str(), label.as_str())));
         let spec = Spec { points: Vec::new(), consent: consent.clone(), ..spec };
-        let place = (site, &sites.list[site].place);
+        let place = (site, sites.place(site));
         if let Some(preparation) = Precondition::new(&point, passes).next() {
-            grounds.add(place, &spec, preparation, (Role::Preparation, labels(&coordinates)));
+            grounds.add(place, &spec, preparation, (Role::Preparation, &coordinates));
         }
-        grounds.add(place, &spec, point.clone(), (Role::Result, labels(&coordinates)));
+        grounds.add(place, &spec, point.clone(), (Role::Result, &coordinates));
         candidates.push(Candidate { point: sites.in_union(site, point), coordinates, once });
     }
     let name = template.name().unwrap_or("sweep").to_owned();
@@ -161,22 +159,16 @@ impl SettledSweep {
             settings: settings_in_words(&settings, &once),
         };
         let writes = writes((&axes, &candidates), &settings, &targets);
-        let Grounds { list, of } = grounds;
-        let which = move |planned: &Planned| {
-            let role = match planned.place.role {
-                Role::Preparation => Role::Preparation,
-                _ => Role::Result,
-            };
-            of[&(role, labels(&planned.place.coordinates))]
-        };
+        let (grounds, which) = grounds.divided();
         Prepared {
             command: Command::Sweep,
             experiment: experiment(Sweep::new(axes, candidates, settings), &targets),
             host,
             targets,
             fleet: None,
-            grounds: list.into_iter().map(|(_, ground)| ground).collect(),
-            which: Box::new(which),
+            before: BeforeTrials::default(),
+            grounds,
+            which,
             described,
             seed: base.seed,
             about,
@@ -219,8 +211,14 @@ pub(super) fn writes(
     Some(if count > 0 { all.or_less() } else { all })
 }
 
-fn labels(coordinates: &[Coordinate]) -> Vec<String> {
-    coordinates.iter().map(|one| one.label.clone()).collect()
+/// Resolves a combination.
+fn settled_at(
+    sites: &mut Sites,
+    template: &Template<'_>,
+    named: &[(&str, &str)],
+    machine: Machine,
+) -> Result<Settled, Error> {
+    sites.settle(template.describe(named)?, machine)
 }
 
 /// The axes and the course: from the workload, replaced by the typed ones.
@@ -439,138 +437,6 @@ pub(super) fn name(named: &[(&str, &str)]) -> String {
 pub(super) fn coordinate(&(axis, label): &(&str, &str)) -> Coordinate {
     let key = axis.rsplit('.').next().unwrap_or(axis);
     Coordinate { axis: axis.to_owned(), label: label.to_owned(), value: axes::number(key, label) }
-}
-
-/// A resolved combination, on a site.
-struct Settled {
-    site: usize,
-    spec: Spec,
-    described: Described,
-}
-
-/// The properties that decide which points share open targets.
-#[derive(Clone, Debug, PartialEq)]
-struct GroundKey {
-    site: usize,
-    backend: Backend,
-    /// For each stream, the access to each target.
-    streams: Vec<(Access, Vec<u32>)>,
-}
-
-/// The grounds of the points, and the ground of each point.
-#[derive(Default)]
-struct Grounds {
-    list: Vec<(GroundKey, Ground)>,
-    /// By the role and the place of a point.
-    of: BTreeMap<(Role, Vec<String>), usize>,
-}
-
-impl Grounds {
-    fn add(
-        &mut self,
-        (site, place): (usize, &Place),
-        spec: &Spec,
-        point: Point,
-        which: (Role, Vec<String>),
-    ) {
-        let streams = point.streams.iter().map(|stream| {
-            (stream.access, stream.regions.iter().map(|region| region.target).collect())
-        });
-        let key = GroundKey { site, backend: spec.backend, streams: streams.collect() };
-        let known = self.list.iter().position(|(known, _)| *known == key);
-        let known = known.unwrap_or_else(|| {
-            self.list.push((key, Ground { place: place.clone(), spec: spec.clone() }));
-            self.list.len() - 1
-        });
-        self.list[known].1.spec.points.push(point);
-        self.of.insert(which, known);
-    }
-}
-
-/// Targets that are measured together, and their places among all.
-struct Site {
-    paths: Vec<PathBuf>,
-    place: Place,
-    places: Vec<u32>,
-}
-
-/// All targets of a sweep, grouped by what is measured together.
-#[derive(Default)]
-struct Sites {
-    list: Vec<Site>,
-    /// Every target once.
-    union: Vec<Target>,
-}
-
-impl Sites {
-    fn settle(
-        &mut self,
-        template: &Template<'_>,
-        named: &[(&str, &str)],
-        machine: Machine,
-    ) -> Result<Settled, Error> {
-        let mut asked = template.describe(named)?;
-        let paths = folder::locate(&mut asked.described)?;
-        let site = match self.list.iter().position(|site| site.paths == paths) {
-            Some(site) => site,
-            None => self.find(paths)?,
-        };
-        folder::stay_inside(&asked.described, &self.list[site].place)?;
-        let facts = self.list[site].place.facts();
-        let spec = resolve::settle(&asked.described, facts, machine);
-        let spec = spec.map_err(|blame| asked.explain(blame))?;
-        let written = opened::written_targets(&spec);
-        folder::no_names_outside(&asked.described, &self.list[site].place, &written)?;
-        settled::readable(&spec)?;
-        Ok(Settled { site, spec, described: asked.described })
-    }
-
-    fn find(&mut self, paths: Vec<PathBuf>) -> Result<usize, Error> {
-        let place = Place::find(&paths)?;
-        let places = place.facts().into_iter().map(|target| {
-            let known = self.union.iter().position(|known| known.name == target.name);
-            known.unwrap_or_else(|| {
-                self.union.push(target);
-                self.union.len() - 1
-            }) as u32
-        });
-        let places = places.collect();
-        self.list.push(Site { paths, place, places });
-        Ok(self.list.len() - 1)
-    }
-
-    /// A point with the targets' places among all.
-    fn in_union(&self, site: usize, mut point: Point) -> Point {
-        for region in point.streams.iter_mut().flat_map(|stream| &mut stream.regions) {
-            region.target = self.list[site].places[region.target as usize];
-        }
-        point
-    }
-
-    /// The consent, for all combinations together: one that only reads needs none, but another one
-    /// may.
-    fn consent(
-        &self,
-        settled: &[(Settled, Vec<(&str, &str)>)],
-        passes: u32,
-    ) -> Result<Overwrite, Error> {
-        let first = &settled[0].0;
-        let points = settled.iter().flat_map(|(one, _)| {
-            let point = self.in_union(one.site, one.spec.points[0].clone());
-            Precondition::new(&point, passes).next().into_iter().chain([point])
-        });
-        let whole =
-            Spec { points: points.collect(), targets: self.union.clone(), ..first.spec.clone() };
-        let folders = settled.iter().flat_map(|(one, _)| {
-            let places = &self.list[one.site].places;
-            one.described.folders.iter().map(|folder| Folder {
-                name: folder.name.clone(),
-                targets: folder.targets.iter().map(|&target| places[target as usize]).collect(),
-            })
-        });
-        let described = Described { folders: folders.collect(), ..first.described.clone() };
-        Ok(resolve::consent::permit(whole, &described)?.consent)
-    }
 }
 
 #[cfg(test)]

@@ -52,6 +52,15 @@ pub trait Carrier {
     /// When they cannot be opened for it.
     fn carry(&mut self, planned: &Planned) -> Result<Carried<'_>, Error>;
 
+    /// Does what the user wants to have done before a point, and nothing else.
+    ///
+    /// # Errors
+    ///
+    /// When that fails, or the user stopped it.
+    fn before(&mut self, _: &Planned, _: &mut Live) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Whether the targets are on other hosts, so that nothing here can look at them.
     fn is_elsewhere(&self) -> bool {
         false
@@ -228,6 +237,9 @@ impl Session<'_> {
             if hanging::threads() > 0 {
                 return Ok((Ended::Failed, hangs(experiment.so_far())));
             }
+            if let Err(error) = self.carrier.before(&planned, live) {
+                return self.without_trial(error, experiment, journal);
+            }
             let Planned { point, rest, .. } = &*planned;
             live.open_ended = point.streams.iter().any(|stream| stream.pacing.limit.is_some());
             live.ahead(&experiment.forecast());
@@ -270,9 +282,7 @@ impl Session<'_> {
             let (interrupted, lost) = (trial.record.interrupted, trial.has_lost_hosts());
             last = Some(trial);
             if interrupted {
-                let ended =
-                    if signals::came().is_some() { Ended::Interrupted } else { Ended::Failed };
-                return Ok((ended, experiment.so_far()));
+                return Ok((ended_by_signal(), experiment.so_far()));
             }
             if lost {
                 return Ok(without_a_host(experiment, last.as_ref()));
@@ -602,6 +612,11 @@ fn presence(targets: &[Target], point: &Point) -> Result<Presence, Error> {
     hanging::waited_for(&name, "it was marked as in use", move || {
         Ok(Presence::take(&targets, &|place| use_of(&point, place)))
     })
+}
+
+/// How a session ends whose trial was interrupted: by a signal, or else by a failure.
+fn ended_by_signal() -> Ended {
+    if signals::came().is_some() { Ended::Interrupted } else { Ended::Failed }
 }
 
 /// The findings, and why no more will come.

@@ -1,6 +1,7 @@
 //! The charts of an experiment, independent of any renderer: the page for the browser and the
 //! images are drawn from the same figures, so they cannot differ.
 
+mod ab;
 pub mod breakdown;
 mod colors;
 pub mod comparison;
@@ -357,6 +358,7 @@ pub fn charts(document: &Document) -> Vec<Chart> {
         Some(Found::Peak(found)) => peak::charts(document, found),
         Some(Found::Map(found)) => map::charts(document, found),
         Some(Found::Sustain(found)) => sustain::charts(document, found),
+        Some(Found::Ab(found)) => ab::charts(document, found),
         Some(Found::Jobs(found)) => jobs::charts(document, found),
         // It was cut off: the existing trials, by their place.
         None => sweep::charts(document, &so_far(document)),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fathom_core::experiment as core;
-use fathom_core::experiment::{Axis, MapFound, PeakFound, SustainFound, SweepFound};
+use fathom_core::experiment::{AbFound, Axis, MapFound, PeakFound, SustainFound, SweepFound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,8 @@ pub enum Found {
     Map(MapFound),
     /// By rounds until a steady state.
     Sustain(SustainFound),
+    /// By two sides that alternate.
+    Ab(AbFound),
     /// By another program, job by job.
     Jobs(super::JobsFound),
 }
@@ -50,6 +52,7 @@ impl From<&core::Found> for Found {
             core::Found::Peak(found) => Self::Peak(found.clone()),
             core::Found::Map(found) => Self::Map(found.clone()),
             core::Found::Sustain(found) => Self::Sustain(found.clone()),
+            core::Found::Ab(found) => Self::Ab(found.clone()),
         }
     }
 }

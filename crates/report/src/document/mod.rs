@@ -37,8 +37,8 @@ pub use distribution::{Distribution, DistributionForm};
 pub use experiment::{Experiment, Found};
 pub use fathom_core::calibration::{Ceiling, Cost, NullTarget};
 pub use fathom_core::experiment::{
-    Axis, CellKind, MapCell, MapFound, PeakFound, Probe, Round, Scale, SustainFound, SweepFound,
-    Validation,
+    AbFound, Axis, CellKind, ComparedFigure, MapCell, MapFound, PeakFound, Probe, Round, Scale,
+    SideAnswer, SustainFound, SweepFound, Validation,
 };
 pub use fathom_core::facts::{
     Answer, Clock, Content, CpuPlace, Disk, Extents, FileSystem, Host, InUse, IoLimit, Layer,
@@ -158,6 +158,8 @@ pub enum Command {
     Run,
     /// All combinations of several settings.
     Sweep,
+    /// Two sides by turns.
+    Ab,
     /// A search for the lowest load that saturates, or the highest that meets an objective.
     Peak,
     /// A latency map: the response time of reads beside writes.
@@ -339,6 +341,7 @@ impl Command {
             Self::Quick => "quick",
             Self::Run => "run",
             Self::Sweep => "sweep",
+            Self::Ab => "ab",
             Self::Peak => "peak",
             Self::Map => "map",
             Self::Sustain => "sustain",

@@ -23,6 +23,7 @@ pub fn title(document: &Document) -> String {
         Command::Quick => format!("Storage portrait: {on}"),
         Command::Run => format!("Storage run: {on}"),
         Command::Sweep => format!("Storage sweep: {on}"),
+        Command::Ab => format!("Storage A/B: {on}"),
         Command::Peak => format!("Storage peak: {on}"),
         Command::Map => format!("Latency map: {on}"),
         Command::Sustain => format!("Sustained storage load: {on}"),

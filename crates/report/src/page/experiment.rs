@@ -1,7 +1,7 @@
 //! The findings of an experiment: its charts, and its figures in tables.
 
 use super::overview::{TOGETHER, figure_heads, figures_of, legend};
-use super::{Block, Drawing, Entry, Head, Level, Spare, Spark, Table, Tone, maps};
+use super::{Block, Drawing, Entry, Head, Level, Spare, Spark, Table, Tone, ab, maps};
 use crate::chart;
 use crate::chart::sustain::Watched;
 use crate::document::{
@@ -51,6 +51,13 @@ pub fn section(document: &Document, level: Level) -> Option<Block> {
             blocks.extend(rounds(found, level));
             blocks.extend(beside(document, found, level));
         }
+        Some(Found::Ab(found)) => {
+            blocks.extend(ab::figures(found));
+            blocks.extend(charts());
+            if Level::Full <= level {
+                blocks.extend(results(&Results::of(document, &[Role::Result]), &[], level));
+            }
+        }
         Some(Found::Jobs(found)) => {
             blocks.extend(charts());
             blocks.extend(jobs(found, level));
@@ -82,6 +89,7 @@ fn heading(document: &Document) -> String {
     match document.header.command {
         Command::Sustain if name != "workload" => format!("SNIA test {name}"),
         Command::Study => format!("Study {name}"),
+        Command::Ab => "A and B by turns".to_owned(),
         // A program has the name that it gives itself.
         Command::Import => name.to_owned(),
         _ => figures::capitalized(name),

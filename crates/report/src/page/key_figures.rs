@@ -7,7 +7,8 @@ use super::{Entry, Head, Table, TableRow, Tone};
 use crate::chart;
 use crate::chart::sustain::{self, Watched};
 use crate::document::{
-    CellKind, Command, Document, Found, MapCell, MapFound, PeakFound, Role, SustainFound,
+    AbFound, CellKind, Command, ComparedFigure, Document, Found, MapCell, MapFound, PeakFound,
+    Role, SustainFound,
 };
 use crate::figures::{self, Summary, plus_minus};
 use crate::results::{QUANTILES, Results, Spot, chosen};
@@ -29,6 +30,7 @@ pub fn key_figures(document: &Document) -> Option<Table> {
             [only] => of_summary(&only.summary),
             _ => Vec::new(),
         },
+        Some(Found::Ab(found)) => of_sides(found),
         Some(Found::Jobs(_)) => Vec::new(),
     };
     if tiles.is_empty() {
@@ -90,6 +92,17 @@ fn of_rounds(found: &SustainFound) -> Vec<Tile> {
     };
     let from = (name.to_owned(), Entry::figure(from));
     Vec::from([level, range, from])
+}
+
+/// How B compares with A in the figures that most people look at.
+fn of_sides(found: &AbFound) -> Vec<Tile> {
+    let known = found.figures.iter().filter(|one| one.figure != "mean");
+    let tile = |one: &ComparedFigure| {
+        let ratio = one.ratio?;
+        let name = format!("{} of B over that of A", one.name());
+        Some((name, Entry::figure(format!("{:.3}", ratio.value))))
+    };
+    known.filter_map(tile).take(3).collect()
 }
 
 /// The ends of what the target carries.

@@ -2,6 +2,7 @@
 //! document alone. The renderers walk over it and do not know results, so that all of them use the
 //! same words and the same digits.
 
+mod ab;
 mod about;
 mod answer;
 mod breakdown;
@@ -55,6 +56,7 @@ impl Level {
             Command::Run => Self::Trials,
             Command::Quick
             | Command::Sweep
+            | Command::Ab
             | Command::Peak
             | Command::Map
             | Command::Sustain

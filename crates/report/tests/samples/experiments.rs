@@ -2,6 +2,7 @@
 //! void trial, a search without an answer, a map with cells of every kind, and rounds that never
 //! settle.
 
+use fathom_core::experiment::{Ab, AbSettings, AbSide, Experiment as _, Step};
 use fathom_core::measure::Direction;
 use fathom_core::spec::{Arrivals, Pacing};
 use fathom_core::trial::{Coordinate, Place, Role};
@@ -130,6 +131,68 @@ pub fn sweep() -> Document {
         conclusion: concluded(Ended::Completed, &sentences, Some(found)),
         torn: false,
     }
+}
+
+/// A run of three trials, one of which is void.
+pub fn repeats() -> Document {
+    let load = stream(Pattern::RANDOM, 4096, 1.0, closed(8));
+    let trials = (0..3).map(|repeat| {
+        let nth = u64::from(repeat);
+        let place = Place { repeat, ..Place::default() };
+        let point = short("random read 4 KiB, queue depth 8", load.clone(), 42 + nth);
+        let trial = served(point, 1.6e6 + 2e4 * nth as f64, place, nth);
+        match repeat {
+            1 => judged(
+                &trial,
+                finding(
+                    "page-cache",
+                    Severity::Void,
+                    "98 % of the reads did not reach nvme0n1.",
+                    "Use direct I/O.",
+                ),
+            ),
+            _ => sound(&trial),
+        }
+    });
+    let line = ["fathom", "run", "/data/test", "-q", "8", "--repeats", "3"];
+    let header = header(Command::Run, &line, &[file("/data/test")], 3);
+    let conclusion = concluded(Ended::Completed, &[], None);
+    Document { header, trials: trials.collect(), conclusion, torn: false }
+}
+
+/// Two sides by turns, of which the second takes an eighth longer, with the conclusion of the
+/// experiment itself.
+pub fn ab() -> Document {
+    let load = stream(Pattern::RANDOM, 4096, 1.0, closed(8));
+    let base = short("random read 4 KiB, queue depth 8", load, 42);
+    let side = |name: &str| AbSide { name: name.to_owned(), point: base.clone() };
+    let settings = AbSettings { repeats: 10, margin: 0.05 };
+    let mut ab = Ab::new([side("/data/a"), side("/data/b")], Vec::new(), settings);
+    let mut trials = Vec::new();
+    let mut last = None;
+    let concluded = loop {
+        match ab.next(last.as_ref()) {
+            Step::Done(concluded) => break concluded,
+            Step::Run(planned) => {
+                let nth = trials.len() as u64;
+                let slower = if planned.place.coordinates[0].label == "B" { 1.125 } else { 1.0 };
+                let restless = 1.0 + 0.003 * (nth * 7 % 5) as f64;
+                let trial = served(planned.point, 1.6e6 * slower * restless, planned.place, nth);
+                trials.push(sound(&trial));
+                last = Some(trial);
+            }
+        }
+    };
+    let line = ["fathom", "ab", "/data/a", "/data/b", "-q", "8"];
+    let mut header = header(Command::Ab, &line, &[file("/data/a"), file("/data/b")], 20);
+    let axes = Vec::from([axis("side", Scale::Categories, &["A", "B"])]);
+    header.experiment = Some(experiment("ab", &base, axes, &[("repeats", "10")]));
+    let conclusion = Conclusion {
+        ended: Ended::Completed,
+        sentences: concluded.sentences,
+        found: concluded.found.as_ref().map(Found::from),
+    };
+    Document { header, trials, conclusion: Some(conclusion), torn: false }
 }
 
 /// A sweep over three axes, with a plot for each value of the third.
@@ -707,6 +770,8 @@ pub fn matrix() -> Document {
 pub fn all() -> Vec<(&'static str, Document)> {
     Vec::from([
         ("sweep", sweep()),
+        ("repeats", repeats()),
+        ("ab", ab()),
         ("cube", cube()),
         ("families", families()),
         ("peak", peak()),

@@ -1,0 +1,190 @@
+//! The conclusions of a comparison of two sides, in sentences: the answer with its figures, what
+//! each side is, and what would decide what is undecided.
+
+use crate::experiment::{AbFound, ComparedFigure, SideAnswer};
+use crate::figures::percent;
+use crate::stats::{Figure, Ratio};
+
+/// From this ratio on, people say how many times it is.
+const MANY: f64 = 2.0;
+
+/// The name of a figure for programs: "iops", "p99".
+pub fn key(figure: Figure) -> String {
+    match figure {
+        Figure::Iops => "iops".to_owned(),
+        Figure::Bandwidth => "bandwidth".to_owned(),
+        Figure::Mean => "mean".to_owned(),
+        Figure::Quantile(quantile) => quantile.to_string(),
+        Figure::CpuPerIo => "cpu".to_owned(),
+    }
+}
+
+/// All conclusions, the answer first.
+pub fn sentences(found: &AbFound) -> Vec<String> {
+    let mut sentences = Vec::from([answer(found)]);
+    if let [a, b] = found.sides.as_slice() {
+        let differ = match found.differs.as_slice() {
+            [] => String::new(),
+            some => format!(" Their options differ: {}.", some.join("; ")),
+        };
+        sentences.push(format!("A is {a}, B is {b}.{differ}"));
+    }
+    sentences.push(pairs(found));
+    sentences.extend(more(found));
+    sentences
+}
+
+/// "B is slower than A: IOPS 9.1 % lower (8.7 to 9.5 %), p99 9.9 % longer (9.2 to 11 %)."
+fn answer(found: &AbFound) -> String {
+    if found.figures.iter().all(|one| one.a.is_none() || one.b.is_none()) {
+        return "A and B cannot be compared: no pair of trials counts on both sides.".to_owned();
+    }
+    let of = |answer: SideAnswer| {
+        let own = found.figures.iter().filter(move |one| one.answer == answer);
+        own.collect::<Vec<&ComparedFigure>>()
+    };
+    let list = |figures: &[&ComparedFigure]| {
+        figures.iter().map(|one| one.in_words()).collect::<Vec<_>>().join(", ")
+    };
+    let names = |figures: &[&ComparedFigure]| {
+        figures.iter().map(|one| one.name()).collect::<Vec<_>>().join(", ")
+    };
+    let margin = percent(found.margin);
+    let [worse, better, same, open] =
+        [SideAnswer::Worse, SideAnswer::Better, SideAnswer::Same, SideAnswer::Undecided].map(of);
+    let is_slow = |figures: &[&ComparedFigure]| figures.iter().any(|one| one.figure != "cpu");
+    let mut parts = Vec::new();
+    let said = match (is_slow(&worse), is_slow(&better)) {
+        (true, false) => format!("B is slower than A: {}", list(&worse)),
+        (false, true) => format!("B is faster than A: {}", list(&better)),
+        (true, true) => {
+            format!("B is slower than A in some and faster in others: {}", list(&worse))
+        }
+        (false, false) if open.is_empty() => {
+            format!("There is no difference beyond {margin} between A and B: {}", list(&same))
+        }
+        (false, false) => format!("Whether A and B differ is undecided: {}", list(&open)),
+    };
+    let is_said = |figures: &[&ComparedFigure]| {
+        figures.first().is_none_or(|first| said.contains(&first.in_words()))
+    };
+    for figures in [&worse, &better] {
+        if !is_said(figures) {
+            parts.push(list(figures));
+        }
+    }
+    if !is_said(&same) {
+        parts.push(format!("no difference beyond {margin} in {}", names(&same)));
+    }
+    if !is_said(&open) {
+        parts.push(format!("undecided: {}", list(&open)));
+    }
+    let all: Vec<String> = std::iter::once(said).chain(parts).collect();
+    format!("{}.", all.join("; "))
+}
+
+fn pairs(found: &AbFound) -> String {
+    let counted = match found.pairs {
+        1 => "1 pair of trials".to_owned(),
+        n => format!("{n} pairs of trials"),
+    };
+    let void = match found.void_pairs {
+        0 => String::new(),
+        1 => "; 1 pair is left out, because a trial of it is void".to_owned(),
+        n => format!("; {n} pairs are left out, because a trial of each is void"),
+    };
+    match found.ended_early {
+        true => format!(
+            "It ended after {counted}, of {} at most, because every figure was decided{void}.",
+            found.pairs_at_most
+        ),
+        false => format!("These are the figures of {counted}{void}."),
+    }
+}
+
+/// How many more pairs would decide what is undecided.
+fn more(found: &AbFound) -> Option<String> {
+    let open = || found.figures.iter().filter(|one| one.answer == SideAnswer::Undecided);
+    open().next()?;
+    if found.pairs < 2 {
+        return Some("Two pairs at least have to count before anything can be told.".to_owned());
+    }
+    let needed: Option<Vec<u32>> = open().map(|one| one.more_pairs).collect();
+    Some(match needed.and_then(|all| all.into_iter().max()) {
+        Some(more) => format!(
+            "About {more} more pairs would decide, if the trials scatter as they did: --repeats {}.",
+            found.pairs + more
+        ),
+        None => "More pairs would hardly decide all of it: the trials scatter too much, or the \
+                 difference is as large as the margin."
+            .to_owned(),
+    })
+}
+
+impl ComparedFigure {
+    /// Its name for people: "IOPS", "the mean", "p99".
+    pub fn name(&self) -> &str {
+        match self.figure.as_str() {
+            "iops" => "IOPS",
+            "bandwidth" => "the bandwidth",
+            "mean" => "the mean time",
+            "cpu" => "the CPU time of an I/O",
+            quantile => quantile,
+        }
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(&self) -> bool {
+        matches!(self.figure.as_str(), "iops" | "bandwidth")
+    }
+
+    /// "IOPS 9.1 % lower (8.7 to 9.5 %)", "p99 (a difference of 8 % would have been seen)".
+    pub fn in_words(&self) -> String {
+        let name = self.name();
+        match (self.answer, self.ratio, self.could_have_seen) {
+            (SideAnswer::Worse | SideAnswer::Better, Some(ratio), _) => {
+                format!("{name} {}", self.change(ratio))
+            }
+            (SideAnswer::Same, Some(Ratio { low, high, .. }), _) => {
+                format!("{name} {}", range(low, high))
+            }
+            (_, Some(Ratio { low, high, .. }), Some(seen)) => {
+                format!("{name} {}, where {} would have been seen", range(low, high), percent(seen))
+            }
+            _ => format!("{name} (too few trials)"),
+        }
+    }
+
+    /// "9.1 % lower (8.7 to 9.5 %)", "2.3 times as long (2.2 to 2.4)".
+    fn change(&self, ratio: Ratio) -> String {
+        let (more, less) = match self.more_is_better() {
+            true => ("higher", "lower"),
+            false => ("longer", "shorter"),
+        };
+        let Ratio { value, low, high } = ratio;
+        if MANY <= value {
+            return format!("{value:.2} times that of A ({low:.2} to {high:.2})");
+        }
+        let (word, [value, one, other]) = match value < 1.0 {
+            true => (less, [1.0 - value, 1.0 - high, 1.0 - low]),
+            false => (more, [value - 1.0, low - 1.0, high - 1.0]),
+        };
+        let [value, one, other] = [value, one, other].map(percent);
+        match one == other && one == value {
+            true => format!("{value} {word}"),
+            false => {
+                let one = one.trim_end_matches(" %");
+                format!("{value} {word} ({one} to {other})")
+            }
+        }
+    }
+}
+
+/// "-0.4 to +0.7 %": how far B may be from A.
+fn range(low: f64, high: f64) -> String {
+    let [low, high] = [low - 1.0, high - 1.0].map(|share| {
+        let text = percent(share);
+        if 0.0 < share { format!("+{text}") } else { text }
+    });
+    format!("{} to {high}", low.trim_end_matches(" %"))
+}
