@@ -201,7 +201,7 @@ fn a_plan_names_everything_and_does_nothing() {
     assert_has(&said, &parts);
     assert_eq!(order(&place), "");
     let refused = place.run(&words);
-    assert_eq!(code(&refused), 2);
+    assert_eq!(code(&refused), 3);
     assert_has(&stderr(&refused), &["--overwrite"]);
     let data = std::fs::read(place.join("other.dat")).unwrap();
     assert!(data.iter().all(|byte| *byte == 0));
@@ -212,7 +212,7 @@ fn what_is_no_comparison_is_refused() {
     let place = Place::in_memory();
     for (words, part) in [
         (&["sim:ssd"][..], "it is the only side, and nothing differs"),
-        (&[], "there is none"),
+        (&["--repeats", "3"], "there is none"),
         (&["sim:ssd", "sim:hdd", "sim:queue"], "it is a third side"),
         (&["sim:ssd -q '4", "sim:ssd"], "its quotes do not match"),
         (&["sim:ssd sim:hdd", "sim:ssd"], "it names 2 targets"),
