@@ -77,10 +77,10 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
     doubts
 }
 
-/// The name of one of several trials: an experiment's trials have their places, the steps of others
-/// follow each other.
+/// The name of one of several trials: an experiment's trials and repeats have their places, the steps
+/// of others follow each other.
 pub fn trial_word(trials: &[Trial]) -> &'static str {
-    let placed = trials.iter().any(|trial| !trial.place.coordinates.is_empty());
+    let placed = trials.iter().any(|trial| !trial.place.is_plain());
     if placed { "trial" } else { "step" }
 }
 
