@@ -101,7 +101,7 @@ pub enum Command {
     Plan(Plan),
     /// Measure every combination of several settings, and find the best
     Sweep(Sweep),
-    /// Compare two targets, or one with two settings: by turns, until it is clear
+    /// Compare two targets or settings by turns, until the answer is clear
     Ab(Box<Ab>),
     /// Run one of the classic studies, or list them
     Study(Study),

@@ -143,10 +143,15 @@ const ALL: &[Brief] = &[
                 ("repeats", "The most pairs of trials"),
                 ("margin", "What counts as no difference"),
             ],
-            MIX,
+            &[
+                ("block-size", "The bytes that one I/O moves"),
+                ("read-share", "The share of reads, such as 70%"),
+                ("queue-depth", "The I/Os in flight, all together [default: 32]"),
+                ("duration", "The time of each trial [default: 30s]"),
+            ],
             CONSENT,
             START,
-            RESULTS,
+            &[("out", "The result file"), ("html", "Write an HTML report")],
         ],
         examples: &[
             "fathom ab /dev/sda /dev/sdb -q 32",
@@ -417,9 +422,10 @@ const ALL: &[Brief] = &[
 ];
 
 /// The commands that `fathom -h` leaves to `--help`.
-const LESS_USED: [&str; 10] = [
+const LESS_USED: [&str; 11] = [
     "resume",
     "history",
+    "map",
     "workloads",
     "calibrate",
     "export",
