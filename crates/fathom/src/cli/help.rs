@@ -422,7 +422,8 @@ const ALL: &[Brief] = &[
 ];
 
 /// The commands that `fathom -h` leaves to `--help`.
-const LESS_USED: [&str; 11] = [
+const LESS_USED: [&str; 12] = [
+    "plan",
     "resume",
     "history",
     "map",
