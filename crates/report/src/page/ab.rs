@@ -71,7 +71,7 @@ fn answer(one: &ComparedFigure, margin: f64) -> String {
         (SideAnswer::Better, _) => "faster".to_owned(),
         (SideAnswer::Same, _) => format!("no difference beyond {}", figures::percent(margin)),
         (SideAnswer::Undecided, Some(seen)) => {
-            format!("undecided: could have seen {}", figures::percent(seen))
+            format!("undecided: could have seen {}", ComparedFigure::seen(seen))
         }
         (SideAnswer::Undecided, None) => "undecided".to_owned(),
     }

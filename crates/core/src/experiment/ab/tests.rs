@@ -142,7 +142,7 @@ fn few_trials_that_scatter_decide_nothing_and_tell_how_many_would() {
     assert!(0 < more && iops.could_have_seen.unwrap() > 0.03);
     let [answer, .., last] = conclusion.sentences.as_slice() else { panic!() };
     assert!(answer.starts_with("Whether A and B differ is undecided: IOPS "), "{answer}");
-    assert!(answer.contains(" would have been seen"), "{answer}");
+    assert!(answer.contains(", p99 (could have seen "), "{answer}");
     let most = found.figures.iter().filter_map(|one| one.more_pairs).max().unwrap();
     assert!(last.starts_with(&format!("About {most} more pairs would decide")), "{last}");
     assert!(last.ends_with(&format!("--repeats {}.", 3 + most)), "{last}");
@@ -200,7 +200,7 @@ fn each_figure_is_told_in_the_direction_of_its_change() {
         b: Some(1.0),
         ratio: Some(Ratio { value: ratio[0], low: ratio[1], high: ratio[2] }),
         answer,
-        could_have_seen: None,
+        could_have_seen: (answer == SideAnswer::Undecided).then_some(0.08),
         more_pairs: None,
     };
     for (one, words) in [
@@ -212,6 +212,7 @@ fn each_figure_is_told_in_the_direction_of_its_change() {
         ),
         (figure("p99.9", SideAnswer::Better, [0.5, 0.5, 0.5]), "p99.9 50 % shorter"),
         (figure("mean", SideAnswer::Same, [1.0, 0.996, 1.012]), "the mean time -0.4 to +1.2 %"),
+        (figure("p99", SideAnswer::Undecided, [1.0, 0.8, 1.2]), "p99 (could have seen 8 %)"),
     ] {
         assert_eq!(one.in_words(), words);
     }

@@ -138,7 +138,7 @@ impl ComparedFigure {
         matches!(self.figure.as_str(), "iops" | "bandwidth")
     }
 
-    /// "IOPS 9.1 % lower (8.7 to 9.5 %)", "p99 (a difference of 8 % would have been seen)".
+    /// "IOPS 9.1 % lower (8.7 to 9.5 %)", "p99 (could have seen 8 %)".
     pub fn in_words(&self) -> String {
         let name = self.name();
         match (self.answer, self.ratio, self.could_have_seen) {
@@ -148,10 +148,16 @@ impl ComparedFigure {
             (SideAnswer::Same, Some(Ratio { low, high, .. }), _) => {
                 format!("{name} {}", range(low, high))
             }
-            (_, Some(Ratio { low, high, .. }), Some(seen)) => {
-                format!("{name} {}, where {} would have been seen", range(low, high), percent(seen))
-            }
+            (_, _, Some(seen)) => format!("{name} (could have seen {})", Self::seen(seen)),
             _ => format!("{name} (too few trials)"),
+        }
+    }
+
+    /// A difference, as a share: "8 %", "3.2 times that of A".
+    pub fn seen(share: f64) -> String {
+        match 1.0 + share {
+            times if times < MANY => percent(share),
+            times => format!("{times:.1} times that of A"),
         }
     }
 
