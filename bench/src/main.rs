@@ -4,6 +4,7 @@
 //! Every bench runs at a smoke size in `cargo test`, which checks no times.
 
 mod bare_loop;
+mod compare;
 mod conclusions;
 mod engine;
 mod hosts;
@@ -34,6 +35,8 @@ usage: cargo run --release -p fathom-bench -- BENCH [--write]
   start         from the start to the first I/O, and between two points (five minutes)
   memory        how much memory a run of a day takes, and its report (a minute)
   hosts         what a load on up to 1,000 hosts costs its coordinator (a minute)
+  compare       how often a comparison of two sides is wrong, on simulated devices with noise
+                and on a real file, and how often it finds 5 %; --comparisons N for fewer than 500
   conclusions   how often what experiments conclude is wrong, on simulated devices with
                 noise; --seeds N for fewer than 200, and a part of an experiment's name
   maps FOLDER   how well `fathom map` does on the stored latency maps of a folder (*.csv), such
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
             memory::part(part).map(|peaks| print!("{peaks}"))
         }
         ["conclusions", "--seeds", seeds, part @ ..] => conclusions(seeds, part),
+        ["compare", "--comparisons", count] => fewer(count),
         ["maps", folder] => map_bench::perform(Path::new(folder)).map(|table| print!("{table}")),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
@@ -75,7 +79,7 @@ fn root() -> PathBuf {
 }
 
 /// Every bench, in the order of docs/performance.md.
-const BENCHES: [Bench; 10] = [
+const BENCHES: [Bench; 11] = [
     Bench { name: "engine", run: || Ok(engine::table(&engine::all(engine::EngineSize::FULL)?)) },
     Bench { name: "ring", run: || Ok(bare_loop::all(bare_loop::RingSize::FULL)?.table()) },
     Bench { name: "payload", run: || payload::all(payload::PayloadSize::FULL) },
@@ -94,12 +98,20 @@ const BENCHES: [Bench; 10] = [
     },
     Bench { name: "memory", run: memory::bench },
     Bench { name: "hosts", run: || hosts::all(hosts::HostsSize::FULL, peers::Profile::Release) },
+    Bench { name: "compare", run: || compare::all(compare::CompareSize::FULL) },
     Bench { name: "conclusions", run: || conclusions::bench(conclusions::SEEDS, None) },
 ];
 
 fn conclusions(seeds: &str, part: &[&str]) -> Result<(), String> {
     let seeds = seeds.parse().map_err(|_| format!("--seeds {seeds}: this is no number"))?;
     conclusions::bench(seeds, part.first().copied()).map(|table| println!("{table}"))
+}
+
+fn fewer(comparisons: &str) -> Result<(), String> {
+    let count = comparisons
+        .parse()
+        .map_err(|_| format!("--comparisons {comparisons}: this is no number"))?;
+    compare::all(compare::CompareSize::of(count)).map(|table| println!("{table}"))
 }
 
 fn bench(arguments: &[&str]) -> Result<(), String> {
