@@ -74,7 +74,7 @@ fn results_of_a_folder_are_shown_with_their_change_and_what_cannot_be_used_is_na
             "results  12 in results",
             "IOPS changed once in 12 results: on 2026-03-07 it fell by 20 %",
             "to 7.0.1.",
-            "p99 did not change in 12 results",
+            "p99: no change was found in 12 results",
             "- copy.jsonl: it is the same result as",
             "- empty.jsonl: it is empty",
             "- foreign.jsonl: it is no result of fathom",

@@ -110,7 +110,7 @@ fn results_that_do_not_count_are_named_and_why() {
     assert_eq!(found.results, 8);
     assert!(found.skipped[0].why.ends_with("7.jsonl"), "{:?}", found.skipped);
     assert!(found.skipped[1].why.contains("measurement version 0"), "{:?}", found.skipped);
-    assert_eq!(found.answer, "Nothing changed in 8 results.");
+    assert_eq!(found.answer, "No change was found in 8 results.");
     let mut empty = on(1, 1.0, &base);
     empty.trials.clear();
     assert!(HistoryEntry::of("e", empty, &iops()).unwrap_err().contains("no finished trial"));

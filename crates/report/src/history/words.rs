@@ -31,7 +31,7 @@ pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
                 1 => String::new(),
                 many => format!(" of {} workloads", count(many as u64)),
             };
-            format!("Nothing changed in {}{what}.", counted(results, "result"))
+            format!("No change was found in {}{what}.", counted(results, "result"))
         }
         [(group, series), more @ ..] => {
             let whose = match groups.len() {
@@ -63,7 +63,7 @@ pub fn sentence(series: &HistorySeries) -> String {
         share => format!("; the results scatter by {}", percent(share)),
     });
     let how_often = match series.changes.len() {
-        0 => return format!("{} did not change in {results}{scatter}.", capital(&name)),
+        0 => return format!("{}: no change was found in {results}{scatter}.", capital(&name)),
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
         n => format!("{n} times"),
