@@ -211,7 +211,11 @@ fn workload(document: &Document) -> (String, String) {
         let axes: Vec<String> = experiment
             .axes
             .iter()
-            .map(|axis| format!("{}={}", axis.name, axis.labels.join(",")))
+            .map(|axis| match axis.labels.as_slice() {
+                // A search finds its values as it goes.
+                [] => axis.name.clone(),
+                labels => format!("{}={}", axis.name, labels.join(",")),
+            })
             .collect();
         let name = match experiment.name == command {
             true => command.to_owned(),
