@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use fathom_core::Span;
-use fathom_core::measure::Flow;
+use fathom_core::measure::{Direction, Flow};
 use fathom_core::stats::{self, Estimate};
 use fathom_core::verdict::concerns_result;
+use fathom_core::{Quantile, Span};
 
 use crate::document::{
-    Document, Finding, ResultSummary, Role, SUMMARY_VERSION, Severity, SummaryFigures,
-    SummaryPromise, SummaryResult, Trial,
+    Document, Finding, HostTrial, ResultSummary, Role, SUMMARY_VERSION, Severity, SummaryFigures,
+    SummaryHost, SummaryPromise, SummaryResult, Trial,
 };
 use crate::figures;
 use crate::page;
@@ -44,6 +44,7 @@ pub fn summary(document: &Document) -> ResultSummary {
         command: document.header.command,
         created: document.header.created.clone(),
         targets: figures::place_names(document).into_iter().map(ToOwned::to_owned).collect(),
+        hosts: document.header.hosts.iter().map(|host| host.name.clone()).collect(),
         ended: document.conclusion.as_ref().map(|last| last.ended),
         verdict: document.verdict(),
         doubts: codes(&[Severity::Void, Severity::Suspect]),
@@ -80,7 +81,41 @@ fn of_spot(results: &Results<'_>, spot: &Spot<'_>) -> SummaryResult {
         trials: spot.counted,
         verdict: spot.verdict,
         figures: of_figures(spot),
+        hosts: match spot.trials.as_slice() {
+            [(_, only)] => hosts(only),
+            _ => Vec::new(),
+        },
     }
+}
+
+/// What each host did in a trial; empty if one machine applied the load.
+fn hosts(trial: &Trial) -> Vec<SummaryHost> {
+    let by_host = trial.by_host();
+    let of_host = |host: &HostTrial| {
+        let (_, own) = by_host.iter().find(|(one, _)| std::ptr::eq(*one, host))?;
+        let mut flow = Flow::new(trial.is_open());
+        for cell in trial.workers[own.clone()].iter().flat_map(|worker| &worker.cells) {
+            Direction::BOTH.iter().for_each(|one| cell.flow(*one).add_to(&mut flow));
+        }
+        let tail = figures::carried(flow.response_time(), Quantile(0.999));
+        let exact = |value: f64| Estimate { value, half_width: None };
+        Some(SummaryFigures {
+            iops: host.iops,
+            bandwidth_bytes_per_second: host.bandwidth,
+            mean_ns: host.mean.map(exact),
+            p50_ns: host.p50,
+            p99_ns: host.p99,
+            p99_9_ns: tail.map(|ns| exact(ns as f64)),
+        })
+    };
+    let summary = |host: &HostTrial| SummaryHost {
+        host: host.host.clone(),
+        lost: host.lost.as_ref().map(|lost| lost.why.clone()),
+        verdict: host.verdict,
+        doubts: host.doubts.clone(),
+        figures: of_host(host),
+    };
+    trial.hosts.iter().map(summary).collect()
 }
 
 fn of_figures(spot: &Spot<'_>) -> SummaryFigures {

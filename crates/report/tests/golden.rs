@@ -114,7 +114,7 @@ fn documents_become_markdown() {
 
 #[test]
 fn documents_have_a_summary() {
-    for (name, document) in chosen(["quick", "streams", "peak", "void", "empty", "cube", "repeats"])
+    for (name, document) in chosen(["quick", "streams", "peak", "void", "empty", "cube", "repeats", "hosts"])
     {
         let mut summary = serde_json::to_value(summary(&document)).unwrap();
         rounded(&mut summary);
@@ -125,7 +125,8 @@ fn documents_have_a_summary() {
 
 #[test]
 fn documents_become_tables() {
-    let names = ["empty", "quick", "streams", "interrupted", "void", "cube", "map", "pauses"];
+    let names =
+        ["empty", "quick", "streams", "interrupted", "void", "cube", "map", "pauses", "hosts"];
     for (name, document) in chosen(names) {
         if let Some(cells) = csv::cells(&document) {
             check(&data().join(format!("{name}-cells.csv")), cells.as_bytes());

@@ -1,5 +1,5 @@
 //! The table: a row for each trial, worker, target and direction, then the sums of each stream, if
-//! there are several, and of the trial.
+//! there are several, of each host, if there are several, and of the trial.
 //!
 //! Quoted as in RFC 4180, with the line ends that Unix tools expect, and so that no spreadsheet
 //! treats a name as a formula, and no terminal treats one as a command. A figure that is not known,
@@ -16,7 +16,9 @@ use fathom_core::spec::{Arrivals, Cache, Loop, SyncMode};
 use fathom_core::{Quantile, printable, stats};
 
 use crate::chart;
-use crate::document::{Cell, Document, Found, JobsFound, Place, Stream, Trial, Worker};
+use crate::document::{
+    Cell, Document, Found, HostTrial, JobsFound, Place, Stream, Trial, Verdict, Worker,
+};
 use crate::figures::{self, TrialPart};
 
 /// The subject of a row.
@@ -29,6 +31,8 @@ struct Row<'a> {
     part: TrialPart<'a>,
     /// None when the row sums over several streams.
     stream: Option<&'a Stream>,
+    /// None when the row sums over hosts, or one machine applied the load.
+    host: Option<&'a HostTrial>,
     /// None when the row sums over workers.
     worker: Option<&'a Worker>,
     /// None when the row sums over targets.
@@ -215,67 +219,63 @@ fn is_number(text: &str) -> bool {
 }
 
 fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<'a>> {
+    let sum = |part: TrialPart<'a>| Row {
+        document,
+        number,
+        trial,
+        part,
+        stream: None,
+        host: None,
+        worker: None,
+        target: None,
+        direction: None,
+        upkeep: None,
+        flow: Flow::default(),
+    };
+    let by_host = trial.by_host();
     let mut rows = Vec::new();
-    for worker in &trial.workers {
+    for (place, worker) in trial.workers.iter().enumerate() {
         let part = TrialPart { trial, stream: Some(worker.stream) };
-        let directions = part.columns();
+        let host = by_host.iter().find(|(_, own)| own.contains(&place)).map(|(host, _)| *host);
         for cell in &worker.cells {
-            for &direction in &directions {
-                let this = |other: &Worker, one: &Cell| {
-                    std::ptr::eq(other, worker) && std::ptr::eq(one, cell)
-                };
-                rows.push(Row {
-                    document,
-                    number,
-                    trial,
-                    part,
-                    stream: trial.point.streams.get(worker.stream as usize),
-                    worker: Some(worker),
-                    target: Some(cell.target),
-                    direction,
-                    upkeep: None,
-                    flow: trial.flow(direction, this),
-                });
+            let this =
+                |other: &Worker, one: &Cell| std::ptr::eq(other, worker) && std::ptr::eq(one, cell);
+            let row = || Row {
+                stream: trial.point.streams.get(worker.stream as usize),
+                host,
+                worker: Some(worker),
+                target: Some(cell.target),
+                ..sum(part)
+            };
+            for direction in part.columns() {
+                rows.push(Row { direction, flow: trial.flow(direction, this), ..row() });
             }
             for what in Upkeep::ALL.into_iter().filter(|&what| cell.upkeep(what).is_some()) {
-                let this = |other: &Worker, one: &Cell| {
-                    std::ptr::eq(other, worker) && std::ptr::eq(one, cell)
-                };
-                rows.push(Row {
-                    document,
-                    number,
-                    trial,
-                    part,
-                    stream: trial.point.streams.get(worker.stream as usize),
-                    worker: Some(worker),
-                    target: Some(cell.target),
-                    direction: None,
-                    upkeep: Some(what),
-                    flow: trial.upkeep(what, this),
-                });
+                rows.push(Row { upkeep: Some(what), flow: trial.upkeep(what, this), ..row() });
             }
         }
     }
-    for part in TrialPart::streams(trial).chain([TrialPart::whole(trial)]) {
+    let whole = TrialPart::whole(trial);
+    let sums = TrialPart::streams(trial).map(|part| (part, None, 0..trial.workers.len()));
+    let of_hosts = by_host.iter().map(|(host, own)| (whole, Some(*host), own.clone()));
+    let all = std::iter::once((whole, None, 0..trial.workers.len()));
+    for (part, host, own) in sums.chain(of_hosts).chain(all) {
         let mut streams = part.loads();
         let stream = match (streams.next(), streams.next()) {
             (Some(only), None) => Some(only),
             _ => None,
         };
-        let sums = part.columns().into_iter().map(|one| (one, None, part.flow(one)));
-        let upkeep = part.upkeep().into_iter().map(|(what, flow)| (None, Some(what), flow));
-        rows.extend(sums.chain(upkeep).map(|(direction, upkeep, flow)| Row {
-            document,
-            number,
-            trial,
-            part,
-            stream,
-            worker: None,
-            target: None,
-            direction,
-            upkeep,
-            flow,
-        }));
+        let own = &trial.workers[own];
+        let is_own = |worker: &Worker, _: &Cell| {
+            part.has(worker.stream) && own.as_ptr_range().contains(&std::ptr::from_ref(worker))
+        };
+        let row = || Row { stream, host, ..sum(part) };
+        for direction in part.columns() {
+            rows.push(Row { direction, flow: trial.flow(direction, is_own), ..row() });
+        }
+        for (what, _) in part.upkeep() {
+            rows.push(Row { upkeep: Some(what), flow: trial.upkeep(what, is_own), ..row() });
+        }
     }
     rows
 }
@@ -283,13 +283,27 @@ fn rows<'a>(document: &'a Document, number: usize, trial: &'a Trial) -> Vec<Row<
 impl Row<'_> {
     /// Whether it is the sum of everything in its trial.
     fn is_total(&self) -> bool {
-        self.worker.is_none() && self.part.stream.is_none() && self.direction_sum()
+        let is_of_all = self.worker.is_none() && self.host.is_none() && self.part.stream.is_none();
+        is_of_all && self.direction_sum()
+    }
+
+    /// The host, if the row is the sum of everything that it did.
+    fn whole_host(&self) -> Option<&HostTrial> {
+        self.host.filter(|_| self.worker.is_none())
     }
 
     /// Whether it covers every direction of its trial: figures without a direction, such as the
     /// ledger, are in these rows.
     fn direction_sum(&self) -> bool {
         self.upkeep.is_none() && (self.direction.is_none() || self.part.columns().len() == 1)
+    }
+
+    /// The name of a target: each host has its own.
+    fn target_name(&self, target: u32) -> &str {
+        let hosts = &self.document.header.hosts;
+        let host = self.host.and_then(|own| hosts.iter().find(|one| one.name == own.host));
+        let there = host.and_then(|host| host.targets.get(target as usize));
+        there.map_or_else(|| figures::target_name(self.document, target), |target| &target.name)
     }
 
     /// The ledger, in the rows of a whole trial: a worker has no ledger for each target.
@@ -339,20 +353,40 @@ fn identity() -> Vec<Column> {
         column("stream", "The stream; empty in a sum over several", |row| {
             optional(row.stream.map(|stream| stream.name.clone()))
         }),
+        column(
+            "host",
+            "The host; empty in a sum over several, and where one machine applied the load. A host \
+             that was lost has no rows",
+            |row| optional(row.host.map(|host| &host.host)),
+        ),
         column("worker", "The worker's place in its stream; empty in a sum", |row| {
             optional(row.worker.map(|worker| worker.worker))
         }),
-        column("target", "The target; empty in a sum", |row| {
-            optional(row.target.map(|target| figures::target_name(row.document, target)))
+        column("target", "The target, by its name on the host; empty in a sum", |row| {
+            optional(row.target.map(|target| row.target_name(target)))
         }),
         column("direction", "read, write, total, flush or trim", |row| {
             row.upkeep.map_or(figures::direction_name(row.direction), Upkeep::name).to_owned()
         }),
-        column("verdict", "sound, suspect or void", |row| row.trial.verdict.name().to_owned()),
-        column("findings", "The codes of what was found, with spaces between", |row| {
-            let codes: Vec<&str> = row.trial.findings.iter().map(|f| f.code.as_str()).collect();
-            codes.join(" ")
-        }),
+        column(
+            "verdict",
+            "sound, suspect or void; that of the host in its sum, otherwise of the trial",
+            |row| match row.whole_host() {
+                Some(host) => optional(host.verdict.map(Verdict::name)),
+                None => row.trial.verdict.name().to_owned(),
+            },
+        ),
+        column(
+            "findings",
+            "The codes of what was found, with spaces between; those of the host in its sum",
+            |row| match row.whole_host() {
+                Some(host) => host.doubts.join(" "),
+                None => {
+                    let codes = row.trial.findings.iter().map(|finding| finding.code.as_str());
+                    codes.collect::<Vec<&str>>().join(" ")
+                }
+            },
+        ),
         column("started", "When the window began, RFC 3339, UTC", |row| row.trial.started.clone()),
         column("window_ns", "The window as it was", |row| row.trial.window_ns.to_string()),
         column("interrupted", "Whether the window ended before its time", |row| {
@@ -400,7 +434,8 @@ fn load() -> Vec<Column> {
             |row| {
                 let window = row.trial.point.window;
                 let offered = row.stream.and_then(|stream| stream.pacing.offered_load(window));
-                optional(offered.map(|load| load.0 * row.trial.machines() as f64))
+                let machines = if row.host.is_some() { 1 } else { row.trial.machines() };
+                optional(offered.map(|load| load.0 * machines as f64))
             },
         ),
         column(
@@ -460,13 +495,15 @@ fn amounts() -> Vec<Column> {
         column("throughput_iops", "I/Os per second", |row| row.per_second(row.flow.ios())),
         column(
             "throughput_half_width_iops",
-            "Half of the 95 % confidence interval; in sums over all workers and targets",
+            "Half of the 95 % confidence interval; in sums over all workers and targets, of a host \
+             in that of both directions",
             |row| {
-                let summary = match row.worker {
-                    Some(_) => return String::new(),
-                    None => row.part.summary(row.direction, &[]),
+                let iops = match (row.worker, row.host) {
+                    (Some(_), _) => None,
+                    (None, Some(host)) => host.iops.filter(|_| row.direction_sum()),
+                    (None, None) => row.part.summary(row.direction, &[]).iops,
                 };
-                let half_width = summary.iops.and_then(|estimate| estimate.half_width);
+                let half_width = iops.and_then(|estimate| estimate.half_width);
                 optional(half_width.map(|half_width| format!("{half_width:.3}")))
             },
         ),

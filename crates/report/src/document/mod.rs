@@ -59,7 +59,9 @@ pub use measure::{
 };
 pub use read::{ReadError, START, read, read_from, read_timeless};
 pub use rows::{FlowRow, IntervalRow};
-pub use summary::{ResultSummary, SUMMARY_VERSION, SummaryFigures, SummaryPromise, SummaryResult};
+pub use summary::{
+    ResultSummary, SUMMARY_VERSION, SummaryFigures, SummaryHost, SummaryPromise, SummaryResult,
+};
 pub use write::write_trial;
 
 /// What the first line of every result file says it is.
@@ -474,6 +476,19 @@ impl Trial {
     /// How many machines applied the load and have a trial. What a point asks for, each of them did.
     pub fn machines(&self) -> usize {
         self.hosts.iter().filter(|host| host.lost.is_none()).count().max(1)
+    }
+
+    /// Each host with a trial, and the places of its workers; empty if one machine applied the load.
+    pub fn by_host(&self) -> Vec<(&HostTrial, std::ops::Range<usize>)> {
+        let mut next = 0_usize;
+        let mut own = |host: &HostTrial| {
+            // A file can say anything.
+            let first = next.min(self.workers.len());
+            next = next.saturating_add(host.workers as usize);
+            first..next.min(self.workers.len())
+        };
+        let hosts = self.hosts.iter().filter(|host| host.lost.is_none());
+        hosts.map(|host| (host, own(host))).collect()
     }
 
     /// The window as it was.

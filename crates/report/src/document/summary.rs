@@ -25,6 +25,9 @@ pub struct ResultSummary {
     pub created: String,
     /// The targets' names.
     pub targets: Vec<String>,
+    /// The hosts that applied the load together; absent where one machine did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
     /// How the run ended; null if it was cut off, or still goes on.
     pub ended: Option<Ended>,
     /// The gravest verdict; null if nothing was judged.
@@ -57,6 +60,24 @@ pub struct SummaryResult {
     pub verdict: Verdict,
     /// The figures.
     pub figures: SummaryFigures,
+    /// What each host did, where one trial of several hosts is behind the figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<SummaryHost>,
+}
+
+/// What one of several hosts did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SummaryHost {
+    /// Its name.
+    pub host: String,
+    /// Why its trial is missing; null if it is there.
+    pub lost: Option<String>,
+    /// The verdict of its own trial; null if it was lost.
+    pub verdict: Option<Verdict>,
+    /// The codes of the findings about its own trial, the gravest first.
+    pub doubts: Vec<String>,
+    /// Its figures; null if it was lost. The mean and the 99.9th percentile have no interval.
+    pub figures: Option<SummaryFigures>,
 }
 
 /// A promise beside the result.

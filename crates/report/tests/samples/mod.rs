@@ -2,6 +2,7 @@
 //! repeatable, need no device, and each one has a difficult case for a renderer.
 
 pub mod experiments;
+pub mod hosts;
 
 use fathom_core::calibration::{Ceiling, Cost, NullTarget};
 use fathom_core::facts::{
@@ -776,6 +777,8 @@ pub fn all() -> Vec<(&'static str, Vec<u8>)> {
         ("parted", bytes(&parted())),
         ("torn", torn()),
         ("interrupted", bytes(&interrupted())),
+        ("hosts", bytes(&hosts::run_on_hosts())),
+        ("scaling", bytes(&hosts::scaling())),
     ])
     .into_iter()
     .chain(experiments::all().into_iter().map(|(name, document)| (name, bytes(&document))))
