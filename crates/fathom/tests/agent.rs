@@ -167,7 +167,7 @@ fn a_load_is_prepared_begins_when_it_is_told_to_and_is_recorded_here_and_there()
     assert!(result.trials[1].point.streams[0].destroys());
     let conclusion = result.conclusion.unwrap();
     assert_eq!(conclusion.ended, Ended::Completed);
-    assert_eq!(conclusion.sentences, ["The coordinator said stop."]);
+    assert!(conclusion.sentences.is_empty(), "a normal end: {:?}", conclusion.sentences);
 }
 
 #[test]

@@ -242,7 +242,9 @@ fn the_result_of_all_hosts_is_the_sum_of_theirs_to_the_last_bit() {
     let names: Vec<&str> = all.header.hosts.iter().map(|host| host.name.as_str()).collect();
     assert_eq!((names.as_slice(), all.header.host.is_none()), (&["a", "b", "c"][..], true));
     assert_eq!(all.conclusion.unwrap().ended, Ended::Completed);
-    assert_eq!(own[0].conclusion.as_ref().unwrap().ended, Ended::Completed);
+    for one in own.iter().map(|one| one.conclusion.as_ref().unwrap()) {
+        assert_eq!((one.ended, one.sentences.as_slice()), (Ended::Completed, &[][..]));
+    }
     // What can be read can be shown.
     for form in
         [&["--details"][..], &["--html", "all.html"], &["--csv", "all.csv"], &["--svg", "all.svg"]]
@@ -367,8 +369,9 @@ fn a_coordinator_that_is_killed_leaves_no_load_behind() {
     // All agents end, which the router waits for.
     router.end();
     for name in ["a", "b", "c"] {
-        let own = read(&place.join(name).join("own.jsonl"));
-        assert_eq!(own.conclusion.unwrap().ended, Ended::Interrupted, "{name}");
+        let own = read(&place.join(name).join("own.jsonl")).conclusion.unwrap();
+        assert_eq!(own.ended, Ended::Interrupted, "{name}");
+        assert_eq!(own.sentences, ["The coordinator is gone."], "{name}");
     }
 }
 
@@ -385,6 +388,11 @@ fn an_interrupted_load_ends_on_all_hosts_and_is_kept() {
     assert!(all.trials[0].interrupted && all.trials[0].hosts.iter().all(|one| one.lost.is_none()));
     assert_eq!(all.trials[0].workers.len(), 3);
     assert_eq!(all.conclusion.unwrap().ended, Ended::Interrupted);
+    let own = read(&place.join("b/own.jsonl")).conclusion.unwrap();
+    assert_eq!(
+        (own.ended, own.sentences[0].as_str()),
+        (Ended::Interrupted, "The coordinator said stop.")
+    );
 }
 
 #[test]

@@ -21,6 +21,9 @@ const WAITING: usize = 256;
 /// How long an orderly end may take where nobody is left to ask for another one.
 const ENDING: Duration = Duration::from_secs(30);
 
+/// Why an agent ends whose coordinator wants no more of it.
+pub const STOPPED: &str = "The coordinator said stop.";
+
 /// What an agent hears.
 #[derive(Debug, PartialEq)]
 pub enum Heard {
@@ -85,7 +88,7 @@ fn hear(mut from: impl BufRead, alive: &Sender<()>, heard: &SyncSender<Heard>) {
         match read(String::from_utf8_lossy(&line).trim()) {
             Ok(AgentOrder::Renew {}) => {}
             Ok(AgentOrder::Clock { id }) => say(&AgentAnswer::Clock { id, unix_ns: unix_ns() }),
-            Ok(AgentOrder::Stop {}) => break "The coordinator said stop.".to_owned(),
+            Ok(AgentOrder::Stop {}) => break STOPPED.to_owned(),
             Ok(message) => drop(heard.send(Heard::Message(Box::new(message)))),
             Err(why) => drop(heard.send(Heard::Nonsense(why))),
         }

@@ -116,7 +116,8 @@ impl Attendant {
         loop {
             let heard = match inbox.recv_timeout(LISTENING) {
                 Err(RecvTimeoutError::Timeout) if signals::came().is_none() => continue,
-                heard => heard.unwrap_or(Heard::Gone("A signal ended it.".to_owned())),
+                Ok(heard) => heard,
+                Err(_) => Heard::Gone(reason(inbox)),
             };
             let asked = match heard {
                 Heard::Gone(why) => return Ok(why),
@@ -311,7 +312,9 @@ impl Attendant {
             outputs::after_failure(journal);
             return Ok(exit::REFUSED);
         }
-        concluded.sentences.push(why);
+        // All loads ran, and no other one is wanted: there is nothing to explain.
+        let is_normal = ended == Ended::Completed && why == ears::STOPPED;
+        concluded.sentences.extend((!is_normal).then_some(why));
         let outcome = self.course.conclude(ended, &concluded, &mut journal)?;
         Ok(exit_code(&outcome))
     }

@@ -423,6 +423,14 @@ impl Fleet {
     }
 }
 
+impl Drop for Fleet {
+    /// However it ends here, the agents are told: the end of their stdin alone would look like a
+    /// coordinator that was killed.
+    fn drop(&mut self) {
+        (0..self.hosts.len()).for_each(|host| self.router.say(host, &AgentOrder::Stop {}));
+    }
+}
+
 impl Carrier for Fleet {
     fn carry(&mut self, _: &Planned) -> Result<Carried<'_>, Error> {
         Ok(Carried::Hosts(self))
