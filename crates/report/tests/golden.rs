@@ -187,7 +187,10 @@ fn rounded(value: &mut serde_json::Value) {
 
 #[test]
 fn charts_are_drawn_for_the_browser() {
-    let names = ["quick", "streams", "cube", "families", "peak", "map", "demand", "phases", "ab"];
+    let names = [
+        "quick", "streams", "cube", "families", "peak", "map", "demand", "phases", "ab",
+        "hosts", "scaling",
+    ];
     for (name, document) in chosen(names) {
         let page = html::document_without_library(&document);
         let mut figures: serde_json::Value =

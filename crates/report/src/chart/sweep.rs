@@ -1,9 +1,11 @@
 //! The charts of a sweep: a line for each value of the second axis, a plot for each value of the
-//! others, bars if there are only names.
+//! others, bars if there are only names. Over the number of hosts also the growth that would be
+//! ideal.
 
 use fathom_core::stats::Estimate;
 
 use super::looks::{looks, short};
+use super::scaling::{self, FewestHosts};
 use super::{
     Axis, BARS, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Palette, Panel, Plot, Scale,
     Series, loops, marks,
@@ -24,6 +26,9 @@ const A_LINE: usize = 4;
 /// The axis of a measured figure, whose values include their unit.
 const TARGETS: &str = "targets";
 
+/// The ideal line ends at this multiple of the highest value, or it would flatten all others.
+const ABOVE: f64 = 1.5;
+
 /// The note on an axis of ratios; bars have none.
 const LOGARITHMIC: &str = " (logarithmic)";
 
@@ -38,6 +43,15 @@ struct DrawnFigure {
     log: bool,
     of: Reading,
     text: fn(f64) -> String,
+    ideal: Option<Ideal>,
+}
+
+/// What a figure would be by the number of hosts if nothing limited it.
+enum Ideal {
+    /// As many times more as there are more hosts.
+    Grows(FewestHosts),
+    /// All of what the fewest hosts do.
+    Whole,
 }
 
 /// The role of each axis.
@@ -83,6 +97,7 @@ pub fn matrices_of_times(document: &Document, results: &Results<'_>) -> Vec<Char
         log: false,
         of: Box::new(move |spot| of(spot).map(milliseconds)),
         text: |ms| figures::time(ms * 1e6),
+        ideal: None,
     };
     let exact = |value: f64| Estimate { value, half_width: None };
     let mean: Reading = Box::new(move |spot| spot.mean_and_max.map(|(mean, _)| exact(mean)));
@@ -96,7 +111,7 @@ pub fn matrices_of_times(document: &Document, results: &Results<'_>) -> Vec<Char
 impl Arrangement {
     /// The axis of numbers with the most values is the horizontal one, so that its line can be
     /// followed; if it is short, a longer axis of names. Targets are compared side by side.
-    /// A study has the horizontal axis of its published figures.
+    /// A study has the horizontal axis of its published figures, and the number of hosts is one.
     fn of(document: &Document, results: &Results<'_>) -> Self {
         let published = published_axis(document);
         let length = |axis: usize| results.axes[axis].labels.len();
@@ -118,7 +133,7 @@ impl Arrangement {
         };
         let published =
             all.iter().copied().find(|axis| published == Some(&results.axes[*axis].name));
-        let x = published.unwrap_or(x);
+        let x = published.or(scaling::axis(results)).unwrap_or(x);
         let rest: Vec<usize> = all.into_iter().filter(|axis| *axis != x).collect();
         let lines = rest.iter().copied().find(is_targets).or(rest.first().copied());
         let panels = rest.into_iter().filter(|axis| Some(*axis) != lines).collect();
@@ -154,6 +169,7 @@ fn figures(document: &Document, results: &Results<'_>) -> Vec<DrawnFigure> {
             log: false,
             of: Box::new(|spot| spot.summary.iops),
             text: figures::significant,
+            ideal: None,
         });
     }
     if results.is_about_bytes() {
@@ -173,7 +189,15 @@ fn figures(document: &Document, results: &Results<'_>) -> Vec<DrawnFigure> {
             log: false,
             of: Box::new(move |spot| spot.summary.bandwidth.map(scaled)),
             text: figures::significant,
+            ideal: None,
         });
+    }
+    if let Some(axis) = scaling::axis(results) {
+        let efficiency = efficiency(results, axis, figures[0].name == "iops");
+        for figure in &mut figures {
+            figure.ideal = Some(Ideal::Grows(FewestHosts::of(results, axis, &figure.of)));
+        }
+        figures.push(efficiency);
     }
     for (nth, quantile) in QUANTILES.iter().enumerate().take(2) {
         figures.push(DrawnFigure {
@@ -183,9 +207,32 @@ fn figures(document: &Document, results: &Results<'_>) -> Vec<DrawnFigure> {
             log: true,
             of: Box::new(move |spot| spot.summary.quantiles[nth].map(milliseconds)),
             text: |ms| figures::time(ms * 1e6),
+            ideal: None,
         });
     }
     figures
+}
+
+/// What each host does, compared with each of the fewest hosts.
+fn efficiency(results: &Results<'_>, axis: usize, in_ios: bool) -> DrawnFigure {
+    let figure = move |spot: &Spot<'_>| match in_ios {
+        true => spot.summary.iops,
+        false => spot.summary.bandwidth,
+    };
+    let fewest = FewestHosts::of(results, axis, figure);
+    let whose = match fewest.hosts() {
+        Some(few) if few != 1.0 => format!("each of {few} does"),
+        _ => "1 does alone".to_owned(),
+    };
+    DrawnFigure {
+        name: "efficiency".to_owned(),
+        title: "Efficiency".to_owned(),
+        axis: format!("each host, % of what {whose}"),
+        log: false,
+        of: Box::new(move |spot| fewest.share(spot, figure(spot)?)),
+        text: |share| format!("{share:.0} %"),
+        ideal: Some(Ideal::Whole),
+    }
 }
 
 fn milliseconds(estimate: Estimate) -> Estimate {
@@ -331,6 +378,9 @@ fn lines(
         (!dots.is_empty()).then_some(Series { name, paint, form, dots })
     });
     let mut series: Vec<Series> = series.collect();
+    let x_range = x_range(results, arrangement.x, scale);
+    // Below everything else.
+    series.splice(0..0, ideal(results, arrangement, (figure, range), spots, x_range));
     // With bars there are words instead.
     let doubted = spots.iter().filter(|spot| numeric && spot.verdict != Verdict::Sound);
     series.extend(marks(doubted.map(|spot| (spot.verdict, spot.is_void(), dot(spot)))));
@@ -339,11 +389,31 @@ fn lines(
             title: axis.name.clone(),
             scale,
             ticks: results.ticks(arrangement.x),
-            range: x_range(results, arrangement.x, scale),
+            range: x_range,
         },
         y: y_axis(figure, numeric, range, &series),
         band: None,
         series,
+    }
+}
+
+/// The lines of what would be ideal, over the range of the hosts; none for any other axis.
+fn ideal(
+    results: &Results<'_>,
+    arrangement: &Arrangement,
+    (figure, range): (&DrawnFigure, Option<(f64, f64)>),
+    spots: &[&Spot<'_>],
+    x_range: Option<(f64, f64)>,
+) -> Vec<Series> {
+    let hosts = results.spots.iter().map(|spot| results.position(arrangement.x, spot));
+    let most = hosts.fold(0.0, f64::max);
+    let values = spots.iter().filter_map(|spot| (figure.of)(spot)).map(|one| one.value);
+    // Plots with a common range end there.
+    let highest = range.map_or_else(|| values.fold(0.0, f64::max) * ABOVE, |(_, high)| high);
+    match (&figure.ideal, x_range) {
+        (Some(Ideal::Grows(fewest)), _) => fewest.ideal(spots, most, highest),
+        (Some(Ideal::Whole), Some(range)) => Vec::from([scaling::whole(range)]),
+        _ => Vec::new(),
     }
 }
 

@@ -24,6 +24,7 @@ pub fn figures(document: &Document) -> Value {
         return Value::Array(all);
     }
     for (place, trial) in document.trials.iter().enumerate() {
+        all.extend(chart::hosts::charts(trial, place + 1).iter().flat_map(plotly::figures));
         all.extend(chart::trial::charts(trial, place + 1).iter().flat_map(plotly::figures));
         let parts = trial.breakdown.iter().flat_map(|it| chart::breakdown::charts(it, place + 1));
         all.extend(parts.flat_map(|chart| plotly::figures(&chart)));

@@ -30,7 +30,8 @@ pub enum Subject {
     Grid(Grid),
 }
 
-/// All images of a result: the charts of an experiment, one image of a run or a portrait.
+/// All images of a result: the charts of an experiment, one image of a run or a portrait, and
+/// one of the hosts of a run on several.
 pub fn illustrations(document: &Document) -> Vec<Illustration> {
     // All images have the same answer, which takes all figures to make.
     let (answer, source) = (answer(document), source(document));
@@ -47,7 +48,9 @@ pub fn illustrations(document: &Document) -> Vec<Illustration> {
     }
     if let ([only], Command::Run) = (document.trials.as_slice(), document.header.command) {
         let run = Subject::Chart(chart::trial::of_run(only));
-        return Vec::from([image("run", key_figures(document), run)]);
+        let hosts = chart::hosts::charts(only, 1).into_iter();
+        let hosts = hosts.map(|chart| image("hosts", None, Subject::Chart(chart)));
+        return std::iter::once(image("run", key_figures(document), run)).chain(hosts).collect();
     }
     let grid = grid::of(document).map(Subject::Grid);
     grid.map(|grid| image("grid", None, grid)).into_iter().collect()

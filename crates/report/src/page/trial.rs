@@ -58,6 +58,10 @@ fn section(document: &Document, level: Level, trial: &Trial, number: usize) -> B
     }
     blocks.push(Block::Figures(overview::figures_of_part(TrialPart::whole(trial))));
     blocks.extend(hosts::of_trial(trial, level));
+    if level == Level::Complete && draws_trials(document) && 1 < trial.hosts.len() {
+        let charts = chart::hosts::charts(trial, number).into_iter().map(Drawing::Chart);
+        blocks.push(Block::Charts(charts.collect()));
+    }
     blocks.extend(streams(trial));
     if level == Level::Complete && draws_trials(document) {
         let charts = chart::trial::charts(trial, number).into_iter().map(Drawing::Chart);
