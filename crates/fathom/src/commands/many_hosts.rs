@@ -13,7 +13,7 @@ use fathom_report::figures;
 
 use super::experiment::{self, Prepared};
 use super::measure;
-use super::outputs::{self, Outputs};
+use super::outputs::Outputs;
 use super::settled::Basis;
 use super::sweep;
 use super::this_machine;
@@ -61,16 +61,7 @@ pub fn run(args: &Run, socket: &Path) -> Result<u8, Error> {
     let mut session = Session { host: &first, targets: &targets, carrier: &mut fleet };
     let outcome = session.run(&mut experiment, Course::new(None), &mut journal, &mut live);
     live.finish();
-    match outcome {
-        Ok(outcome) => {
-            outputs.finish(&mut journal, |_| Ok(()))?;
-            Ok(measure::exit_code(&outcome))
-        }
-        Err(error) => {
-            outputs::after_failure(journal);
-            Err(error)
-        }
-    }
+    measure::finish(outcome, &outputs, journal, |_| Ok(()))
 }
 
 /// Shows what every host would do: reaches each of them, compares versions and clocks, and has each look

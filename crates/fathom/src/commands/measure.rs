@@ -6,6 +6,7 @@ use fathom_core::verdict::Verdict;
 use fathom_report::document::{self, Ended};
 
 use super::opened::{self, Opened};
+use super::outputs::{self, Outputs};
 use super::place::Place;
 use crate::error::{Error, exit};
 use crate::journal::Journal;
@@ -52,6 +53,30 @@ pub fn measure(work: Work<'_>, journal: &mut Journal, live: &mut Live) -> Result
     let outcome = session.run(experiment, course, journal, live);
     live.finish();
     outcome
+}
+
+/// Ends a run: shows and writes its result, and something beside it, and decides the exit code. After a
+/// failure it says where the figures from before are.
+///
+/// # Errors
+///
+/// That of the run, or when the result or a report cannot be written.
+pub fn finish(
+    outcome: Result<Outcome, Error>,
+    outputs: &Outputs,
+    mut journal: Journal,
+    also: impl FnOnce(&Journal) -> Result<(), Error>,
+) -> Result<u8, Error> {
+    match outcome {
+        Ok(outcome) => {
+            outputs.finish(&mut journal, also)?;
+            Ok(exit_code(&outcome))
+        }
+        Err(error) => {
+            outputs::after_failure(journal);
+            Err(error)
+        }
+    }
 }
 
 /// Measures one spec after the other into one result, each on targets that are opened for it.

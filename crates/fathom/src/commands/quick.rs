@@ -60,7 +60,7 @@ fn on_target(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
     let outcome = announce(&portrait, args, &[])
         .and_then(|()| preview::warn_of_void(&portrait.spec, host))
         .and_then(|()| measure((&portrait, args), &opened, host, to, &mut live));
-    conclude(outcome, &outputs, journal, &portrait)
+    measure::finish(outcome, &outputs, journal, |_| say_left_out(&portrait))
 }
 
 /// In a folder, on a scratch file that is removed afterwards.
@@ -82,7 +82,7 @@ fn in_folder(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
     let ran = in_scratch(args, host, machine, (&plan, size), &folder.path, &mut live);
     live.finish();
     let Ran { outcome, outputs, journal } = ran?;
-    conclude(outcome, &outputs, journal, &plan)
+    measure::finish(outcome, &outputs, journal, |_| say_left_out(&plan))
 }
 
 /// A run with its result file.
@@ -196,24 +196,6 @@ fn say_left_out(portrait: &Portrait) -> Result<(), Error> {
          them, and what it holds is lost.",
         portrait.left_out
     ))
-}
-
-fn conclude(
-    outcome: Result<Outcome, Error>,
-    outputs: &Outputs,
-    mut journal: Journal,
-    portrait: &Portrait,
-) -> Result<u8, Error> {
-    match outcome {
-        Ok(outcome) => {
-            outputs.finish(&mut journal, |_| say_left_out(portrait))?;
-            Ok(measure::exit_code(&outcome))
-        }
-        Err(error) => {
-            outputs::after_failure(journal);
-            Err(error)
-        }
-    }
 }
 
 /// The announcement before it starts.

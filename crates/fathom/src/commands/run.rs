@@ -5,7 +5,7 @@ use fathom_engine::sim;
 use fathom_report::document::Command;
 
 use super::measure::{self, Work};
-use super::outputs::{self, Outputs};
+use super::outputs::Outputs;
 use super::place;
 use super::{opened, settled};
 use super::{preview, rehearsal};
@@ -62,14 +62,6 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
         trace: outputs.trace(),
         watches: args.watch,
     };
-    match measure::measure(work, &mut journal, &mut live) {
-        Ok(outcome) => {
-            outputs.finish(&mut journal, |_| Ok(()))?;
-            Ok(measure::exit_code(&outcome))
-        }
-        Err(error) => {
-            outputs::after_failure(journal);
-            Err(error)
-        }
-    }
+    let outcome = measure::measure(work, &mut journal, &mut live);
+    measure::finish(outcome, &outputs, journal, |_| Ok(()))
 }
