@@ -32,6 +32,16 @@ pub struct RouterLine<'a> {
     pub gone: Option<String>,
 }
 
+impl<'a> RouterLine<'a> {
+    /// The host and the words of its agent, of a line as fathom-hosts writes nearly all of them. They
+    /// are not read here, because whoever takes them reads them; none of a line of any other form.
+    pub fn of_agent(line: &'a str) -> Option<(&'a str, &'a str)> {
+        let (host, rest) = line.strip_prefix(r#"{"host":""#)?.split_once('"')?;
+        let said = rest.strip_prefix(r#","line":"#)?.trim_end().strip_suffix('}')?;
+        (!host.contains('\\') && said.starts_with('{')).then_some((host, said))
+    }
+}
+
 /// A line for the agent of a host.
 #[derive(Debug, Serialize)]
 pub struct LineForHost<'a> {
@@ -79,6 +89,16 @@ mod tests {
         let result = of_agent(r#"{"line":"header","format":"x"}"#).unwrap();
         assert_eq!(result, FromHost::Result(r#"{"line":"header","format":"x"}"#.to_owned()));
         assert!(of_agent(r#"{"message":"unknown"}"#).is_err());
+        let said = r#"{"message":"clock","id":7,"unix_ns":5}"#;
+        assert_eq!(RouterLine::of_agent(&format!("{text}\n")), Some(("a", said)));
+        for other in [
+            r#"{"host":"b","gone":"it died"}"#,
+            r#"{"line":{},"host":"a"}"#,
+            r#"{"host":"a\"","line":{}}"#,
+            r#"{"host":"a","line":"#,
+        ] {
+            assert_eq!(RouterLine::of_agent(other), None, "{other}");
+        }
         let gone: RouterLine<'_> =
             serde_json::from_str(r#"{"host":"b","gone":"it died"}"#).unwrap();
         assert_eq!(gone.gone.as_deref(), Some("it died"));

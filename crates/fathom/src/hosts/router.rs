@@ -153,6 +153,26 @@ fn named(line: &str) -> Option<&str> {
     Some(line.strip_prefix(r#"{"host":""#)?.split_once('"')?.0)
 }
 
+/// What a line says, and of which host; nothing if it says nothing. None if it is no line of a router.
+fn understood(text: &str, places: &HashMap<String, usize>) -> Option<Option<(usize, FromHost)>> {
+    let spoilt = |cause: serde_json::Error| {
+        FromHost::Gone(format!("its agent said something that is no message ({cause})"))
+    };
+    let of = |name: &str, what: FromHost| Some((*places.get(name)?, what));
+    if let Some((name, said)) = RouterLine::of_agent(text) {
+        return Some(of(name, of_agent(said).unwrap_or_else(spoilt)));
+    }
+    match serde_json::from_str::<RouterLine<'_>>(text) {
+        Ok(RouterLine { host, line: Some(said), .. }) => {
+            Some(of(&host, of_agent(said.get()).unwrap_or_else(spoilt)))
+        }
+        Ok(RouterLine { host, gone: Some(why), .. }) => Some(of(&host, FromHost::Gone(why))),
+        Ok(_) => Some(None),
+        // Its agent has spoilt the line; the others go on.
+        Err(cause) => of(named(text)?, spoilt(cause)).map(Some),
+    }
+}
+
 /// Reads the router's lines until its end.
 fn hear(
     mut from: BufReader<UnixStream>,
@@ -169,26 +189,8 @@ fn hear(
         }
         let answered = unix_ns();
         let text = String::from_utf8_lossy(&bytes);
-        let line = match serde_json::from_str::<RouterLine<'_>>(&text) {
-            Ok(line) => line,
-            Err(cause) => match named(&text).and_then(|name| places.get(name)) {
-                // Its agent has spoilt the line; the others go on.
-                Some(&host) => {
-                    let why = format!("its agent said something that is no message ({cause})");
-                    drop(heard.send((host, FromHost::Gone(why))));
-                    continue;
-                }
-                None => return,
-            },
-        };
-        let Some(&host) = places.get(&line.host) else { continue };
-        let what = match (line.line, line.gone) {
-            (Some(said), _) => of_agent(said.get()).unwrap_or_else(|cause| {
-                FromHost::Gone(format!("its agent said something that is no message ({cause})"))
-            }),
-            (None, Some(why)) => FromHost::Gone(why),
-            (None, None) => continue,
-        };
+        let Some(said) = understood(&text, places) else { return };
+        let Some((host, what)) = said else { continue };
         let mut pulses = locked(pulses);
         pulses[host].hears();
         if let FromHost::Said(said) = &what
