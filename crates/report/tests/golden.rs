@@ -114,7 +114,8 @@ fn documents_become_markdown() {
 
 #[test]
 fn documents_have_a_summary() {
-    for (name, document) in chosen(["quick", "streams", "peak", "void", "empty", "cube", "repeats", "hosts"])
+    for (name, document) in
+        chosen(["quick", "streams", "peak", "void", "empty", "cube", "repeats", "hosts"])
     {
         let mut summary = serde_json::to_value(summary(&document)).unwrap();
         rounded(&mut summary);
@@ -188,8 +189,8 @@ fn rounded(value: &mut serde_json::Value) {
 #[test]
 fn charts_are_drawn_for_the_browser() {
     let names = [
-        "quick", "streams", "cube", "families", "peak", "map", "demand", "phases", "ab",
-        "hosts", "scaling",
+        "quick", "streams", "cube", "families", "peak", "map", "demand", "phases", "ab", "hosts",
+        "scaling",
     ];
     for (name, document) in chosen(names) {
         let page = html::document_without_library(&document);
