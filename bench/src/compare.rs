@@ -139,7 +139,9 @@ fn simulated(
     let session = Span(window.0 * 2 * each as u64);
     interleaved(each, |side, nth| {
         let device = trials.device(seed, side, Span(window.0 * nth as u64), session);
-        let point = random_reads(8, device.size, window);
+        let mut point = random_reads(8, device.size, window);
+        // What chance decides in a run of a device follows from both seeds.
+        point.seed = seed * 1000 + nth as u64;
         let never = AtomicBool::new(false);
         let record = run_point(&point, Devices::Simulated(&device), &never, &mut Nobody);
         record.map(|record| sample(&record)).map_err(|error| error.to_string())
@@ -196,7 +198,9 @@ impl Found {
         let any = self.share(self.any);
         let goal = if any <= 100.0 * ALPHA { "met" } else { "missed" };
         let count = self.comparisons;
-        format!("| {what} | {count} | {any:.1} %: {goal} | {} |\n", alone.join(" | "))
+        let row = format!("| {what} | {count} | {any:.1} %: {goal} | {} |\n", alone.join(" | "));
+        eprint!("{row}");
+        row
     }
 
     /// Lines of the table of differences that are there.
@@ -206,11 +210,13 @@ impl Found {
             all.collect::<Vec<String>>().join(" | ")
         };
         let count = f64::from(self.comparisons);
-        format!(
+        let rows = format!(
             "| {what}: found | {} |\n| scatter of its trials | {} |\n",
             cells(&|place| self.share(self.together[place])),
             cells(&|place| self.scatter[place] / count * 100.0),
-        )
+        );
+        eprint!("{rows}");
+        rows
     }
 }
 
@@ -340,13 +346,15 @@ pub fn all(size: CompareSize) -> Result<String, String> {
             }
         }
     }
+    let slower = compared(Trials::Slower, (10, size, Criterion::default().margin), &stopped)?;
+    let slower: Vec<String> =
+        slower.iter().zip(DESIGNS).map(|(found, (_, design))| found.power(design)).collect();
     eprintln!("bench: compare, a real file");
     let (name, found) = real(size, &stopped)?;
     for (found, (_, design)) in found.iter().zip(DESIGNS) {
         let (each, _) = REAL;
         text.push_str(&found.alarms(&format!("{name}; {each} a side, {design}")));
     }
-    let found = compared(Trials::Slower, (10, size, Criterion::default().margin), &stopped)?;
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
@@ -356,9 +364,7 @@ pub fn all(size: CompareSize) -> Result<String, String> {
         Trials::Slower.name(),
         " --: |".repeat(FIGURES.len())
     );
-    for (found, (_, design)) in found.iter().zip(DESIGNS) {
-        text.push_str(&found.power(design));
-    }
+    text.push_str(&slower.concat());
     let _ = writeln!(
         text,
         "\nA comparison of two maps of {} cells, three trials a side, six figures: {:.2} s (goal: 2 s).",
@@ -388,6 +394,8 @@ mod tests {
         let mut found = Found::default();
         found.add(&sides, Design::Paired, Criterion::default().margin);
         assert_eq!((found.comparisons, found.any, found.together[0]), (1, 1, 1));
+        // The trials of a side differ.
+        assert!(found.scatter.iter().all(|one| (0.003..0.05).contains(one)), "{found:?}");
         let mut order = Vec::new();
         let ran = interleaved(2, |side, nth| {
             order.push((side, nth));
