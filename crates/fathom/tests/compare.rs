@@ -4,7 +4,8 @@ mod common;
 
 use std::path::Path;
 
-use common::{Place, assert_has, code, stderr, stdout};
+use common::{Place, assert_has, code, read, stderr, stdout};
+use fathom_report::document::Found;
 use serde_json::Value;
 
 /// A device of which every trial differs from the next by 1.5 %, with this service time.
@@ -245,15 +246,56 @@ fn the_values_of_an_axis_are_compared_within_one_session() {
     let (ended, text) = compared(&place, &["a.jsonl", "--by", "depth"]);
     assert_eq!(ended, 2, "{text}");
     assert_has(&text, &["does not have several values of it", "it has: queue-depth"]);
+}
 
-    // Two targets under one load.
-    let two = ["sweep", "sim:queue", "sim:queue,seed=2", "--axis", "queue-depth=8,16"];
-    let rest = ["-d", "200ms", "--warm-up", "0", "--repeats", "3", "--yes", "--out", "two.jsonl"];
-    let output = place.run(&[&two[..], &rest].concat());
-    if code(&output) == 0 {
-        let whole = json(&place, &["two.jsonl", "--by", "target"]);
-        assert_eq!(whole["against"][0]["points"].as_array().unwrap().len(), 2, "{whole}");
+#[test]
+fn targets_that_had_their_load_at_the_same_time_are_compared() {
+    let place = Place::new();
+    let [a, b] = ["a", "b"].map(|name| place.prepared(name, 4));
+    let before = [&a, &b].map(|path| std::fs::read(path).unwrap());
+    let words = ["run", "a", "b", "-d", "200ms", "--warm-up", "0", "--repeats", "3"];
+    let output = place.run(&[&words[..], &["-q", "4", "--out", "two.jsonl"]].concat());
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let whole = json(&place, &["two.jsonl", "--by", "target", "--metric", "iops,cpu"]);
+    // On a machine where nothing is sound there is nothing to compare.
+    let is_void = whole["against"][0]["refused"].to_string().contains("void");
+    if !is_void {
+        assert_eq!(
+            (&whole["sides"][0]["name"], &whole["sides"][1]["name"]),
+            (&"a".into(), &"b".into())
+        );
+        let point = &whole["against"][0]["points"][0];
+        assert_eq!(point["trials"], serde_json::json!([3, 3]), "{whole}");
+        // CPU time is known of both together alone.
+        assert_eq!(point["figures"][1]["before"], Value::Null);
+        let result = read(&place.join("two.jsonl"));
+        let both = result.trials.iter().map(|one| {
+            let of = |target| one.flow(None, |_, cell| cell.target == target).ios();
+            (of(0), of(1))
+        });
+        let (own, others) = both.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let value = |side: &str| point["figures"][0][side].as_f64().unwrap();
+        let ratio = value("after") / value("before");
+        assert!((ratio / (others as f64 / own as f64) - 1.0).abs() < 1e-6, "{whole}");
     }
+    assert!([&a, &b].map(|path| std::fs::read(path).unwrap()) == before, "they were only read");
+}
+
+#[test]
+fn a_comparison_that_ended_early_keeps_the_level_of_its_look() {
+    let place = Place::in_memory();
+    let words =
+        ["ab", "sim:queue,noise-between=1%", "sim:queue,service-time=120us,noise-between=1%"];
+    let rest = ["-d", "200ms", "--warm-up", "0", "--yes", "--seed", "1", "--out", "ab.jsonl"];
+    let output = place.run(&[&words[..], &rest].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let Some(Found::Ab(found)) = read(&place.join("ab.jsonl")).conclusion.unwrap().found else {
+        panic!("two sides were compared")
+    };
+    assert!(found.ended_early && found.level < 0.01, "{found:?}");
+    let whole = json(&place, &["ab.jsonl", "--by", "side"]);
+    assert_eq!((&whole["design"], &whole["outcome"]), (&"paired".into(), &"slower".into()));
+    assert!((whole["confidence"].as_f64().unwrap() - (1.0 - found.level)).abs() < 1e-12);
 }
 
 #[test]

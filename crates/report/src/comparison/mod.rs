@@ -21,7 +21,7 @@ pub use model::{
 pub use requirement::Requirement;
 pub use sides::{Sides, axes, by_axis, by_target, of_files};
 pub use weighing::ComparedPair;
-pub use words::{change, figure_in_words, figure_name, figure_of, figure_text, signed_change};
+pub use words::{change, figure_in_words, figure_name, figure_text, signed_change};
 
 use fathom_core::stats::{Criterion, Design, Difference, Figure, decide};
 
@@ -49,7 +49,7 @@ pub struct Compared<'a> {
 
 /// Compares the sides.
 pub fn compare<'a>(sides: Sides<'a>, question: &Question) -> Compared<'a> {
-    let Sides { sides, documents, matched, design, part } = sides;
+    let Sides { sides, documents, matched, design, part, alpha } = sides;
     let mut weighed: Vec<Vec<Weighed<'a>>> = Vec::new();
     let mut refused: Vec<Vec<RefusedPoint>> = Vec::new();
     for (nth, matched) in matched.into_iter().enumerate() {
@@ -58,11 +58,11 @@ pub fn compare<'a>(sides: Sides<'a>, question: &Question) -> Compared<'a> {
         weighed.push(matched.pairs.into_iter().map(weigh).collect());
         refused.push(matched.refused);
     }
-    let requirements = requirement::judge(question, &weighed);
+    let requirements = requirement::judge(question, &weighed, alpha);
     // All figures of all points are one family: each is a chance of a false alarm.
     let family: Vec<Option<Difference>> =
         weighed.iter().flatten().flat_map(Weighed::differences).collect();
-    let criterion = Criterion { margin: question.margin, ..Criterion::default() };
+    let criterion = Criterion { margin: question.margin, alpha };
     let mut decisions = decide(&family, criterion).into_iter();
     let mut against = Vec::new();
     for (side, (weighed, refused)) in (1..).zip(weighed.iter().zip(refused)) {
@@ -88,13 +88,14 @@ pub fn compare<'a>(sides: Sides<'a>, question: &Question) -> Compared<'a> {
         Design::Paired => DesignName::Paired,
         Design::Separate => DesignName::Separate,
     };
-    let margin = question.margin;
+    let (margin, confidence) = (question.margin, 1.0 - alpha);
     let comparison_version = COMPARISON_VERSION;
     let comparison = Comparison {
         comparison_version,
         answer,
         outcome,
         margin,
+        confidence,
         design,
         sides,
         against,

@@ -22,6 +22,8 @@ pub struct Comparison {
     pub outcome: Standing,
     /// The difference, as a share, below which it does not matter.
     pub margin: f64,
+    /// The share of such comparisons in which all intervals hold.
+    pub confidence: f64,
     /// Whether the trials of the sides are pairs of one session, or of separate sessions.
     pub design: DesignName,
     /// The sides, the one that the others are compared with first.

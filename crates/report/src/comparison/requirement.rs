@@ -19,16 +19,17 @@ pub struct Requirement {
     pub bound: f64,
 }
 
-/// The share of comparisons in which any of these conditions may be wrong.
-const ALPHA: f64 = 0.05;
-
 /// Judges all conditions at all points together: the more there are, the wider each interval is
-/// (Bonferroni's inequality).
-pub fn judge(question: &Question, weighed: &[Vec<Weighed<'_>>]) -> Vec<RequirementOutcome> {
+/// (Bonferroni's inequality). In a share `alpha` of comparisons any of them may be wrong.
+pub fn judge(
+    question: &Question,
+    weighed: &[Vec<Weighed<'_>>],
+    alpha: f64,
+) -> Vec<RequirementOutcome> {
     let all = &question.requirements;
     let points: Vec<&Weighed<'_>> = weighed.iter().flatten().collect();
     let known = all.iter().flat_map(|one| points.iter().filter_map(|it| it.difference(one.figure)));
-    let alpha = ALPHA / known.count().max(1) as f64;
+    let alpha = alpha / known.count().max(1) as f64;
     all.iter().map(|one| one.judged(&points, alpha)).collect()
 }
 

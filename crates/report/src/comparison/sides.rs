@@ -20,7 +20,12 @@ pub struct Sides<'a> {
     pub(super) design: Design,
     /// The part of each trial that is meant.
     pub(super) part: SidePart,
+    /// The share of such comparisons that may find a difference where there is none.
+    pub(super) alpha: f64,
 }
+
+/// One of twenty.
+const ALPHA: f64 = 0.05;
 
 /// The part of its trials that a side is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +58,14 @@ pub fn of_files<'a>(files: &[(String, String, &'a Document)], way: Match) -> Sid
         matched(measured(first), measured(other), [first, other], way)
     };
     let matched = documents[1..].iter().map(of).collect();
-    Sides { sides, documents, matched, design: Design::Separate, part: SidePart::Whole }
+    Sides {
+        sides,
+        documents,
+        matched,
+        design: Design::Separate,
+        part: SidePart::Whole,
+        alpha: ALPHA,
+    }
 }
 
 /// The axes of a result by which it can be compared, each with its values.
@@ -116,7 +128,13 @@ pub fn by_axis<'a>(document: &'a Document, axis: &str) -> Option<Sides<'a>> {
     let matched = labels[1..].iter().map(against).collect();
     let sides = labels.iter().map(|label| side(format!("{axis} {label}"), document)).collect();
     let documents = vec![document; labels.len()];
-    Some(Sides { sides, documents, matched, design: Design::Paired, part: SidePart::Whole })
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    // A comparison that could have ended at several looks keeps the level of its last one.
+    let alpha = match found {
+        Some(Found::Ab(found)) => found.level,
+        _ => ALPHA,
+    };
+    Some(Sides { sides, documents, matched, design: Design::Paired, part: SidePart::Whole, alpha })
 }
 
 /// The targets of one result, which had their load at the same time, against the first. None if there
@@ -142,7 +160,14 @@ pub fn by_target(document: &Document) -> Option<Sides<'_>> {
         })
         .collect();
     let documents = vec![document; targets.len()];
-    Some(Sides { sides, documents, matched, design: Design::Paired, part: SidePart::Target })
+    Some(Sides {
+        sides,
+        documents,
+        matched,
+        design: Design::Paired,
+        part: SidePart::Target,
+        alpha: ALPHA,
+    })
 }
 
 fn side(name: String, document: &Document) -> Side {

@@ -1,6 +1,5 @@
 //! A comparison in words: the figures' names, the size of a difference, the answers.
 
-use fathom_core::Quantile;
 use fathom_core::facts::Answer;
 use fathom_core::figures::{percent, significant, time};
 use fathom_core::stats::Figure;
@@ -19,20 +18,6 @@ pub fn figure_name(figure: Figure) -> String {
         Figure::Quantile(quantile) => quantile.to_string(),
         Figure::CpuPerIo => "cpu".to_owned(),
     }
-}
-
-/// The figure of this name.
-pub fn figure_of(name: &str) -> Option<Figure> {
-    Some(match name {
-        "iops" => Figure::Iops,
-        "bandwidth" => Figure::Bandwidth,
-        "mean" => Figure::Mean,
-        "cpu" => Figure::CpuPerIo,
-        other => {
-            let percent: f64 = other.strip_prefix('p')?.parse().ok()?;
-            Figure::Quantile(Quantile(percent / 100.0))
-        }
-    })
 }
 
 /// A figure for people: "IOPS", "p99", "CPU per I/O".
@@ -361,4 +346,74 @@ pub fn whole(
 pub fn point_in_words(point: &ComparedPoint, margin: f64) -> String {
     let figures: Vec<String> = point.figures.iter().filter_map(of_figure).collect();
     format!("{}: {}", point.outcome.word(margin), figures.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(value: f64, low: f64, high: f64) -> KnownRatio {
+        KnownRatio { value, low: Some(low), high: Some(high) }
+    }
+
+    #[test]
+    fn a_difference_has_its_direction_its_size_and_its_interval() {
+        for (name, known, words, signed) in [
+            ("iops", ratio(0.91, 0.89, 0.93), "9 % lower (7 to 11 %)", "-9 % (-11 to -7 %)"),
+            ("p99", ratio(1.12, 1.09, 1.15), "12 % longer (9 to 15 %)", "+12 % (+9 to +15 %)"),
+            (
+                "mean",
+                ratio(0.98, 0.95, 1.01),
+                "2 % shorter (5 % shorter to 1 % longer)",
+                "-2 % (-5 to +1 %)",
+            ),
+            (
+                "cpu",
+                ratio(1.0, 0.9, 1.1),
+                "unchanged (10 % less to 10 % more)",
+                "0 % (-10 to +10 %)",
+            ),
+            (
+                "p99.9",
+                ratio(2.3, 2.1, 2.5),
+                "2.30 times as long (2.10 to 2.50)",
+                "2.30 times (2.10 to 2.50)",
+            ),
+            (
+                "iops",
+                ratio(0.25, 0.2, 0.3),
+                "0.25 times as high (0.20 to 0.30)",
+                "0.25 times (0.20 to 0.30)",
+            ),
+        ] {
+            assert_eq!(
+                (change(name, known).as_str(), signed_change(known).as_str()),
+                (words, signed)
+            );
+        }
+        let alone = KnownRatio { value: 0.5, low: None, high: None };
+        assert_eq!(
+            (change("iops", alone), signed_change(alone)),
+            ("50 % lower".into(), "-50 %".into())
+        );
+    }
+
+    #[test]
+    fn one_outcome_of_several_says_no_more_than_each_of_them() {
+        use Standing::*;
+        for (all, expected) in [
+            (&[][..], NotComparable),
+            (&[NotComparable, NotComparable], NotComparable),
+            (&[Same, NotComparable, Same], Same),
+            (&[Same, Undecided], Undecided),
+            (&[Same, OneTrial], Undecided),
+            (&[OneTrial, OneTrial], OneTrial),
+            (&[Same, Slower, Undecided], Slower),
+            (&[Faster, Undecided], Faster),
+            (&[Faster, Slower], Mixed),
+            (&[Mixed, Same], Mixed),
+        ] {
+            assert_eq!(together(all.iter().copied()), expected, "{all:?}");
+        }
+    }
 }

@@ -245,6 +245,7 @@ fn method(of: &Comparison) -> Option<String> {
     }
     let figures: usize = points().map(|one| one.figures.len()).sum();
     let margin = percent(of.margin);
+    let confidence = percent(of.confidence);
     let design = match of.design {
         DesignName::Paired => {
             "Each trial is compared with its partner of the same pass, so that a drift of the target \
@@ -256,7 +257,7 @@ fn method(of: &Comparison) -> Option<String> {
     };
     Some(format!(
         "{design} The intervals count the scatter between trials, and hold for all {figures} figures \
-         together in 95 of 100 comparisons. No difference: the interval lies within {margin}. Slower or \
+         together in {confidence} of comparisons. No difference: the interval lies within {margin}. Slower or \
          faster: it lies on one side of zero, and not within {margin}. Undecided: neither; could see is \
          the difference that 9 of 10 such comparisons would find."
     ))
