@@ -31,10 +31,10 @@ const MATRIX: usize = 4;
 pub fn charts(compared: &Compared<'_>) -> Vec<Chart> {
     let mut all: Vec<Chart> = Vec::new();
     all.extend(pair_ratios(compared));
+    all.extend(matrices(compared));
     for figure in ["iops", "p99"] {
         all.extend(curves(compared, figure));
     }
-    all.extend(matrices(compared));
     all.extend(distributions(compared));
     all.extend(over_time(compared));
     all

@@ -20,9 +20,17 @@ const FACTS: usize = 12;
 /// The report.
 pub fn comparison(compared: &Compared<'_>, level: Level) -> Page {
     let of = &compared.comparison;
-    let mut blocks = Vec::new();
+    let (mut blocks, mut folded) = (Vec::new(), Vec::new());
     for against in &of.against {
         let section = section(of, against, level);
+        // All points of a map would stand between the answer and the charts.
+        if is_long(against) && level == Level::Complete {
+            let heading = match of.against.len() {
+                1 => format!("All {} points", count(against.points.len() as u64)),
+                _ => format!("All points of {}", title(of, against)),
+            };
+            folded.push(Block::folded(heading, points(of, against, Level::Full)));
+        }
         match of.against.len() {
             1 => blocks.extend(section),
             _ => blocks.push(Block::section(title(of, against), section)),
@@ -35,6 +43,7 @@ pub fn comparison(compared: &Compared<'_>, level: Level) -> Page {
             blocks.push(Block::Charts(charts));
         }
     }
+    blocks.append(&mut folded);
     blocks.extend(method(of).map(Block::quiet));
     let names: Vec<&str> = of.sides.iter().map(|side| side.name.as_str()).collect();
     Page {
@@ -158,9 +167,11 @@ fn points(of: &Comparison, against: &Against, level: Level) -> Vec<Block> {
     let words = ["difference", "answer"].map(Head::words);
     let mut table = Table::new(String::new(), heads.chain(words));
     let mut shown: Vec<&ComparedPoint> = all.iter().collect();
-    if level <= Level::Trials && SHOWN < all.len() {
-        // Those with a difference, then the others, each in their order.
-        shown.sort_by_key(|point| std::cmp::Reverse(rank(point.outcome)));
+    if level != Level::Full && is_long(against) {
+        // Those with a difference, then the others, the largest first.
+        shown.sort_by(|one, other| {
+            rank(other.outcome).cmp(&rank(one.outcome)).then(size(other).total_cmp(&size(one)))
+        });
         shown.truncate(SHOWN);
     }
     for point in &shown {
@@ -172,13 +183,23 @@ fn points(of: &Comparison, against: &Against, level: Level) -> Vec<Block> {
     let mut blocks = vec![Block::Table(table)];
     let hidden = all.len() - shown.len();
     if 0 < hidden {
-        blocks.push(Block::quiet(format!(
-            "{} more points, with smaller differences or none; --details shows them",
-            count(hidden as u64)
-        )));
+        let place = if level == Level::Complete { "all are below" } else { "--details shows them" };
+        let more = count(hidden as u64);
+        blocks
+            .push(Block::quiet(format!("{more} more points without a larger difference; {place}")));
     }
     blocks.extend(trials(all).map(Block::quiet));
     blocks
+}
+
+/// The largest difference of a point, as a logarithm.
+fn size(point: &ComparedPoint) -> f64 {
+    let ratios = point.figures.iter().filter_map(|one| one.ratio);
+    ratios.map(|ratio| ratio.value.ln().abs()).fold(0.0, f64::max)
+}
+
+fn is_long(against: &Against) -> bool {
+    SHOWN < against.points.len()
 }
 
 fn rank(outcome: Standing) -> u8 {
