@@ -217,6 +217,49 @@ fn what_is_not_allowed_is_refused_and_nothing_is_touched() {
 }
 
 #[test]
+fn a_point_that_has_all_of_a_file_is_refused_where_hosts_divide_it() {
+    let place = Place::new();
+    let data = place.prepared("data", 1);
+    let before = std::fs::read(&data).unwrap();
+    let names = place.names();
+    let mut one = Coordinator::greeted(&place, PATIENT);
+    let words = ["data", "--read-share", "0%", "-d", "200ms", "--warm-up", "0s"];
+    let load = |words: &[&str], point: &Value, text: &str| {
+        let mut load = prepare(words);
+        load["consent"] = json!({ "overwrite": true });
+        load["host"] = json!({ "number": 1, "hosts": 2 });
+        load["workload"] = json!({ "name": "theirs.toml", "text": text });
+        load["point"] = point.clone();
+        load
+    };
+    let stream = "[stream.users]\n";
+    one.say(&load(&words, &Value::Null, stream));
+    let whole = one.until("prepared")["point"].clone();
+    assert_eq!(whole["streams"][0]["regions"][0]["length_bytes"], 1 << 20);
+    // It is a possible one, but for the words that divide.
+    one.say(&load(&words, &whole, stream));
+    assert_eq!(one.until("prepared")["point"], whole);
+    let remedy = "drop it; run and sweep divide a file";
+    let typed = [&words[..], &["--by-host", "zones"]].concat();
+    one.refused(&load(&typed, &whole, stream), remedy);
+    one.refused(&load(&words, &whole, &format!("{stream}by-host = 'blocks'\n")), remedy);
+    // Before a target is looked at.
+    let nowhere = [&["nothing-here", "--by-host", "zones"], &words[1..]].concat();
+    one.refused(&load(&nowhere, &whole, stream), remedy);
+    one.refused(&start(), "no load is ready");
+    // Without a point, the words have this host's half.
+    one.say(&load(&typed, &Value::Null, stream));
+    let prepared = one.until("prepared");
+    let half = &prepared["point"]["streams"][0]["regions"][0];
+    assert_eq!((&half["offset_bytes"], &half["length_bytes"]), (&json!(1 << 19), &json!(1 << 19)));
+    assert_eq!(prepared["undivided"], whole["streams"][0]["regions"]);
+    let status = one.leave(&place);
+    assert_eq!(status.code(), Some(0), "{status}");
+    assert!(std::fs::read(&data).unwrap() == before, "something was written");
+    assert_eq!(place.names(), names, "something was left");
+}
+
+#[test]
 fn a_workload_comes_as_text_and_the_targets_stay_the_same() {
     let place = Place::in_memory();
     let mut one = Coordinator::greeted(&place, PATIENT);

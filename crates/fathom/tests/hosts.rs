@@ -740,3 +740,155 @@ fn the_workload_of_an_experiment_is_that_experiment_on_hosts_too() {
         }
     }
 }
+
+/// Three hosts with a file in common that is full of marks, each with a payload of its own letter.
+fn with_one_file(place: &Place, blocks: usize) {
+    for (name, letter) in [("a", b'a'), ("b", b'b'), ("c", b'c')] {
+        std::fs::create_dir_all(place.join(name)).unwrap();
+        std::fs::write(place.join(name).join("mine"), vec![letter; 64 << 10]).unwrap();
+    }
+    std::fs::write(place.join("data"), vec![b'.'; blocks * 4096]).unwrap();
+}
+
+/// A letter for each block of the file in common, which has to be of one letter.
+fn letters(place: &Place) -> String {
+    let data = std::fs::read(place.join("data")).unwrap();
+    let letter = |block: &[u8]| {
+        assert!(block.iter().all(|byte| *byte == block[0]), "a block has two writers");
+        char::from(block[0])
+    };
+    data.chunks(4096).map(letter).collect()
+}
+
+#[test]
+fn each_host_writes_its_own_bytes_of_one_file_and_no_others() {
+    // Two blocks before the region, 152 in it, which three hosts cannot divide evenly, and five behind.
+    let range = ["--offset", "8k", "--size", "608k", "--passes", "1", "--repeats", "2"];
+    let writes = ["--read-share", "0%", "--payload", "pool:64k,mine", "--overwrite"];
+    for (how, load, expected) in [
+        ("zones", &["--pattern", "sequential", "-q", "4"][..], {
+            "a".repeat(50) + &"b".repeat(51) + &"c".repeat(51)
+        }),
+        ("zones", &["--no-repeat", "-q", "4", "-w", "2"], {
+            "a".repeat(50) + &"b".repeat(51) + &"c".repeat(51)
+        }),
+        ("blocks", &["--pattern", "sequential", "-q", "4"], "abc".repeat(50) + ".."),
+        ("blocks", &["--no-repeat", "-q", "4", "-w", "2"], "abc".repeat(50) + ".."),
+        ("blocks", &["--pattern", "interlocked", "-q", "4", "-w", "2"], "abc".repeat(50) + ".."),
+    ] {
+        let place = Place::new();
+        with_one_file(&place, 159);
+        let args = [&["run", "../data", "--by-host", how][..], load, &range, &writes].concat();
+        let (output, own) = run(&place, &THREE, &args);
+        assert!([0, 4].contains(&code(&output)), "{args:?}: {}", stderr(&output));
+        assert_eq!(letters(&place), format!("..{expected}....."), "{args:?}");
+        // The user is told which bytes, and the result has them.
+        let told = match how {
+            "zones" => "/data, bytes 212,992 to 421,887: ",
+            _ => "/data, 1 of 3 blocks in bytes 12,288 to 618,495: ",
+        };
+        assert_has(&stdout(&output).replace("\n  ", " "), &["OVERWRITES on b: ", told]);
+        let trials = read(&place.join("all.jsonl")).trials;
+        assert_eq!(trials.len(), 2);
+        for (repeat, trial) in trials.iter().enumerate() {
+            let whole = trial.point.streams[0].regions[0];
+            assert_eq!((whole.offset.0, whole.length.0), (8192, 622_592));
+            assert_eq!(trial.hosts.len(), 3);
+            for (host, own) in trial.hosts.iter().zip(&own) {
+                assert_eq!(host.regions, own.trials[repeat].point.streams[0].regions);
+                assert_eq!(host.regions, own.trials[0].point.streams[0].regions);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_plan_says_which_bytes_are_whose_and_a_sweep_divides_among_those_that_take_part() {
+    let place = Place::new();
+    with_one_file(&place, 12);
+    let router = TestRouter::start(&place, &THREE);
+    let output = place.run(&["plan", "../data", "--by-host", "blocks", "--hosts", "router"]);
+    router.end();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_has(&stdout(&output), &["only 1 of 3 blocks in bytes 8,192 to 49,151"]);
+    std::fs::remove_file(place.join("router")).unwrap();
+    let args = [
+        "sweep",
+        "../data",
+        "--by-host",
+        "zones",
+        "--axis",
+        "hosts=1,3",
+        "-d",
+        "200ms",
+        "--warm-up",
+        "0s",
+        "--yes",
+    ];
+    let (output, own) = run(&place, &THREE, &args);
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let lengths: Vec<Vec<u64>> = own
+        .iter()
+        .map(|one| {
+            let mut all: Vec<u64> =
+                one.trials.iter().map(|one| one.point.streams[0].regions[0].length.0).collect();
+            all.sort_unstable();
+            all
+        })
+        .collect();
+    let part = 4 * 4096;
+    assert_eq!(lengths, [vec![part, 3 * part], vec![part], vec![part]]);
+}
+
+#[test]
+fn a_sweep_names_the_bytes_that_hosts_overwrite_only_if_they_are_those_of_all_its_points() {
+    for (axis, told) in [
+        ("queue-depth=1,2", "/data, bytes 0 to 49,151: "),
+        ("size=24k,48k", "/data: "),
+        ("size=48k,24k", "/data: "),
+    ] {
+        let place = Place::new();
+        with_one_file(&place, 12);
+        let words =
+            "--by-host zones --read-share 0% -d 200ms --warm-up 0s --overwrite --yes --axis";
+        let args: Vec<&str> =
+            ["sweep", "../data"].into_iter().chain(words.split(' ')).chain([axis]).collect();
+        let (output, own) = run(&place, &THREE, &args);
+        assert!([0, 4].contains(&code(&output)), "{axis}: {}", stderr(&output));
+        let said = stdout(&output).replace("\n  ", " ");
+        for host in ["a", "b", "c"] {
+            let start = format!("OVERWRITES on {host}: ");
+            let lines: Vec<&str> = said.lines().filter(|line| line.starts_with(&start)).collect();
+            assert!(lines.len() == 1 && lines[0].contains(told), "{axis}: {said}");
+        }
+        assert_eq!(own.iter().map(|one| one.trials.len()).collect::<Vec<_>>(), [2; 3]);
+    }
+}
+
+#[test]
+fn hosts_divide_no_file_for_an_experiment_whose_points_have_all_of_it() {
+    let place = Place::new();
+    with_one_file(&place, 12);
+    let before = std::fs::read(place.join("data")).unwrap();
+    std::fs::write(place.join("w.toml"), "[stream.users]\nby-host = 'blocks'\n").unwrap();
+    let consent = ["-d", "200ms", "--warm-up", "0s", "--overwrite", "--yes"];
+    let writes = ["--read-share", "0%"];
+    let remedy = "drop it; run and sweep divide a file";
+    for (args, option) in [
+        (&["peak", "../data", "--by-host", "zones"][..], "error: --by-host zones: "),
+        (&["sustain", "../data", "--by-host", "blocks"], "error: --by-host blocks: "),
+        (&["sustain", "../data", "--by-host", "zones", "--test", "throughput"], "--by-host zones"),
+        (&["peak", "w.toml", "../data"], "error: by-host blocks is refused"),
+    ] {
+        let throughput = args.contains(&"throughput");
+        let args = [args, &consent, if throughput { &[] } else { &writes }].concat();
+        let (output, own) = run(&place, &THREE, &args);
+        let said = stderr(&output);
+        assert_eq!(code(&output), 2, "{args:?}: {said}");
+        assert!(said.contains(option), "{args:?}: {said}");
+        assert_has(&said.split_whitespace().collect::<Vec<_>>().join(" "), &[remedy]);
+        assert!(own.is_empty() && !place.join("all.jsonl").exists(), "{args:?}");
+        assert!(std::fs::read(place.join("data")).unwrap() == before, "{args:?}: it was written");
+        std::fs::remove_file(place.join("router")).unwrap();
+    }
+}

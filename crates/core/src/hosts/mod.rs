@@ -2,16 +2,19 @@
 //! which of them differs from the others.
 
 mod clock;
+mod division;
 mod outliers;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::findings::{Finding, Unchecked, Verdict};
+use crate::spec::Region;
 use crate::stats::Estimate;
 use crate::units::Span;
 
 pub use clock::{ClockOffset, Exchange, best};
+pub use division::bytes_in_words;
 pub use outliers::{HOSTS_MIN, Outlier, outliers};
 
 /// What one host did in a trial of several. Its workers are those after the workers of the hosts
@@ -52,6 +55,10 @@ pub struct HostTrial {
     /// The checks that it could not make.
     #[serde(skip)]
     pub unchecked: Vec<Unchecked>,
+    /// Its part of the regions, of all streams in their order, where hosts divide them; empty if each
+    /// host has all of them. The point has them whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<Region>,
     /// Why its trial is missing; none if it is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<LostHost>,
@@ -93,6 +100,7 @@ impl HostTrial {
             doubts: Vec::new(),
             findings: Vec::new(),
             unchecked: Vec::new(),
+            regions: Vec::new(),
             lost: Some(lost),
         }
     }

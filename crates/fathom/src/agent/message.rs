@@ -4,10 +4,12 @@
 use std::path::PathBuf;
 
 use fathom_core::facts::{Host, Target};
-use fathom_core::spec::Point;
+use fathom_core::spec::{Point, Region};
 use fathom_core::{printable, typed_path};
 use fathom_report::document::Distribution;
 use serde::{Deserialize, Serialize};
+
+use crate::cli::described::HostPlace;
 
 /// The version of the protocol. An agent refuses every other one.
 pub const PROTOCOL: u32 = 1;
@@ -64,6 +66,9 @@ pub struct LoadInWords {
     /// What may be written to on this host.
     #[serde(default)]
     pub consent: Allowed,
+    /// Which of the hosts this is, for a load whose regions hosts divide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostPlace>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -148,6 +153,9 @@ pub struct PreparedHere {
     pub targets: Vec<TargetHere>,
     /// The load in full, as it is in the result.
     pub point: Point,
+    /// The regions of all its streams before hosts divided them; empty if they do not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undivided: Vec<Region>,
     /// Warm-up, window and cool-down together.
     pub takes_ns: u64,
     /// The result file of this host.
@@ -241,6 +249,7 @@ mod tests {
             experiment: false,
             workload: None,
             consent: Allowed::default(),
+            host: None,
         };
         for (line, meaning) in [
             (r#"{"message":"renew"}"#, AgentOrder::Renew {}),

@@ -12,6 +12,15 @@ use crate::workload::{self, shipped};
 ///
 /// When the words are not those of a load, or the workload cannot be used.
 pub fn asked(load: &LoadInWords) -> Result<workload::Asked, Error> {
+    let mut asked = described(load)?;
+    if load.host.is_some_and(|place| place.hosts <= place.number) {
+        return Err(Error::option("host", "its number is none of these hosts", "count from 0"));
+    }
+    asked.described.host = load.host;
+    Ok(asked)
+}
+
+fn described(load: &LoadInWords) -> Result<workload::Asked, Error> {
     let run = parsed(&load.words)?;
     let mut request = run.request;
     let allowed = &load.consent;

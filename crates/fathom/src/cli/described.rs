@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use fathom_core::spec::Kind;
 use fathom_core::{Bytes, Span};
 
+use serde::{Deserialize, Serialize};
+
 use super::options::{AccessArgs, Consent, LoadArgs, Request};
 use crate::error::Error;
 
@@ -22,8 +24,20 @@ pub struct Described {
     pub across_mounts: bool,
     /// The folders among the names, and the targets that are in them.
     pub folders: Vec<Folder>,
+    /// Which of several hosts this is; none if one machine applies the load.
+    pub host: Option<HostPlace>,
     /// Intervals in which I/Os are counted besides those of the series, if they differ.
     pub buckets: Option<Span>,
+}
+
+/// One of several hosts that apply a load together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostPlace {
+    /// Its number, from 0: below `hosts`.
+    pub number: u32,
+    /// How many they are.
+    pub hosts: u32,
 }
 
 /// A stream as requested. Settings of the whole run, such as its duration, are the same in the
@@ -114,6 +128,7 @@ impl Described {
             consent: Consent::default(),
             across_mounts: false,
             folders: Vec::new(),
+            host: None,
             buckets: None,
         }
     }

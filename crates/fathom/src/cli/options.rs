@@ -292,6 +292,9 @@ pub struct AccessArgs {
     /// The size of the region, in every target [default: to the end]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::size)]
     pub size: Option<Bytes>,
+    /// With --hosts: how the hosts divide the region [default: each host has all of it]
+    #[arg(long, value_name = "HOW")]
+    pub by_host: Option<ByHost>,
     /// Use the page cache instead of direct I/O
     #[arg(long)]
     pub buffered: bool,
@@ -332,6 +335,15 @@ pub struct AccessArgs {
     #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
           default_missing_value = "any", value_parser = values::submission_thread)]
     pub sqpoll: Option<SubmissionThread>,
+}
+
+/// How hosts divide a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ByHost {
+    /// Each host has a zone of its own, one beside the other
+    Zones,
+    /// They have its blocks in turn: of N hosts the k-th has the blocks k, k + N, k + 2N, ...
+    Blocks,
 }
 
 /// How the starts of an open loop follow each other.

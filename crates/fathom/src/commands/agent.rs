@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use fathom_core::experiment::{Conclusion, PointSequence};
 use fathom_core::facts::{Host, Target};
-use fathom_core::spec::Point;
+use fathom_core::spec::{Point, Region};
 use fathom_report::document::{self, Ended, MEASUREMENT_VERSION};
 
 use super::measure::exit_code;
 use super::opened::{self, Opened};
 use super::outputs::{self, Outputs};
+use super::place::Place;
 use super::{folder, preview, settled, this_machine};
 use crate::agent::ears::{self, Heard};
 use crate::agent::message::{
@@ -20,6 +21,7 @@ use crate::agent::message::{
 use crate::agent::voice::{Narrator, say};
 use crate::agent::words;
 use crate::cli::args::Agent;
+use crate::cli::described::{Described, HostPlace};
 use crate::cli::options::{Consent, Results};
 use crate::error::{Error, exit, plain};
 use crate::journal::Journal;
@@ -189,6 +191,11 @@ impl Attendant {
         // What was ready before is not wanted any more.
         self.prepared = None;
         let mut asked = words::asked(load)?;
+        if load.point.is_some() {
+            // A coordinator refuses it, too; but what is written here is for this end to decide.
+            resolve::by_host::refuse_with_points(&asked.described)
+                .map_err(|blame| asked.explain(blame))?;
+        }
         let (place, host, spec) = settled::settle(&mut asked)?;
         let spec = match &load.point {
             None => spec,
@@ -206,6 +213,7 @@ impl Attendant {
         }
         let spec =
             resolve::consent::permit(spec, &asked.described).map_err(|e| asked.explain_whole(e))?;
+        let undivided = undivided(&asked.described, &place, &host)?;
         self.same_targets(&spec)?;
         opened::tell_users([(&place, &spec)]);
         let opened = opened::open(&place, &spec)?;
@@ -233,12 +241,14 @@ impl Attendant {
             plan: preview::announcement(&spec, &opened, 1),
             targets: (0..).zip(&spec.targets).map(target).collect(),
             point: spec.points[0].clone(),
+            undivided,
             takes_ns: spec.time().0,
             result: std::path::absolute(&result.path).unwrap_or(result.path.clone()),
         })));
         self.prepared = Some(Ready { spec, opened, targets });
         Ok(())
     }
+
     /// Refuses another target than those of the loads before: a result file has the same ones
     /// throughout.
     fn same_targets(&self, spec: &Spec) -> Result<(), Error> {
@@ -318,6 +328,17 @@ impl Attendant {
         let outcome = self.course.conclude(ended, &concluded, &mut journal)?;
         Ok(exit_code(&outcome))
     }
+}
+
+/// The regions of all streams as one host alone would have them; empty if hosts do not divide them.
+fn undivided(described: &Described, place: &Place, host: &Host) -> Result<Vec<Region>, Error> {
+    if described.streams.iter().all(|stream| stream.access.by_host.is_none()) {
+        return Ok(Vec::new());
+    }
+    let alone = Described { host: Some(HostPlace { number: 0, hosts: 1 }), ..described.clone() };
+    let spec = resolve::settle(&alone, place.facts(), this_machine::machine(host));
+    let spec = spec.map_err(|blame| blame.error)?;
+    Ok(spec.streams().flat_map(|stream| stream.regions.clone()).collect())
 }
 
 /// Why a load was interrupted: that came behind the messages before it.

@@ -80,6 +80,7 @@ pub fn plan(args: &Plan, socket: &Path) -> Result<u8, Error> {
     let mut fleet = Fleet::gather(Router::connect(socket)?, load, repeats)?;
     let prepared = fleet.plan(&[])?;
     announce(&fleet, &prepared, repeats)?;
+    let bytes = fleet.bytes();
     for (host, one) in prepared.iter().enumerate() {
         let clock = fleet.offset(host).map_or(String::new(), |offset| {
             let ahead = if offset.ns < 0 { "behind" } else { "ahead" };
@@ -96,6 +97,9 @@ pub fn plan(args: &Plan, socket: &Path) -> Result<u8, Error> {
             let writes = if target.is_overwritten { "; OVERWRITTEN" } else { "" };
             let stack = figures::stack(&target.facts);
             output::say_folded(&format!("  target {}: {stack}{writes}", target.facts.name))?;
+        }
+        if let Some(bytes) = bytes.get(host) {
+            output::say_folded(&format!("  only {bytes}"))?;
         }
     }
     output::say("")?;
@@ -147,14 +151,20 @@ pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<P
         .into_iter()
         .map(|axis| counted(axis, fleet.names().len()))
         .collect::<Result<Vec<_>, Error>>()?;
-    let (mut candidates, mut is_told) = (Vec::new(), false);
+    let mut candidates = Vec::new();
+    let mut written: Option<(Vec<PreparedHere>, Vec<String>)> = None;
     let mut targets: Vec<Target> = Vec::new();
     for named in sweep::combinations(&axes)? {
         let coordinates: Vec<Coordinate> = named.iter().map(sweep::coordinate).collect();
         let prepared = fleet.plan(&coordinates).map_err(|error| sweep::at(error, &named))?;
-        if !is_told && prepared.iter().any(writes) {
-            overwritten(&fleet, &prepared)?;
-            is_told = true;
+        if prepared.iter().any(writes) {
+            let bytes = fleet.undivided_bytes();
+            match &mut written {
+                None => written = Some((prepared.clone(), bytes)),
+                // No bytes are named then, as those of one point are not those of all.
+                Some((_, known)) if *known != bytes => known.clear(),
+                Some(_) => {}
+            }
         }
         targets = facts(&prepared[0]);
         let point = Point { name: sweep::name(&named), ..prepared[0].point.clone() };
@@ -165,6 +175,9 @@ pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<P
         candidates.push(Candidate { point, coordinates, once });
     }
     has_effect(&args.request.consent, candidates.iter().map(|one| &one.point))?;
+    if let Some((prepared, bytes)) = written {
+        overwritten(&fleet, &prepared, &bytes)?;
+    }
     let name = template.name().unwrap_or("sweep").to_owned();
     let first = (fleet.facts(0).clone(), targets);
     let mut prepared = sweep::on_hosts((name, axes, course), candidates, first);
@@ -192,6 +205,7 @@ pub fn basis(
     options: &[(&str, &str)],
     socket: &Path,
 ) -> Result<Basis, Error> {
+    resolve::by_host::refuse_with_points(&asked.described).map_err(|blame| asked.explain(blame))?;
     let here = this_machine::this_host();
     let fresh_seed = this_machine::machine(&here).fresh_seed;
     let described_seed = asked.described.streams.iter().find_map(|stream| stream.load.seed);
@@ -233,7 +247,7 @@ pub fn rehearse(
     for point in points {
         let prepared = fleet.plan_made(point)?;
         if !is_told && prepared.iter().any(writes) {
-            overwritten(fleet, &prepared)?;
+            overwritten(fleet, &prepared, &[])?;
             is_told = true;
         }
     }
@@ -318,17 +332,20 @@ fn announce(fleet: &Fleet, prepared: &[PreparedHere], repeats: u32) -> Result<()
         // The agents plan one trial at a time.
         output::say(&format!("all of this {repeats} times, as {repeats} trials"))?;
     }
-    overwritten(fleet, prepared)?;
+    overwritten(fleet, prepared, &fleet.bytes())?;
     let bound = time(fleet.clock_bound().0 as f64);
     output::say_folded(&format!("begins on all hosts together; their clocks are known to {bound}"))
 }
 
-/// Names every target of every host that would be overwritten.
-fn overwritten(fleet: &Fleet, prepared: &[PreparedHere]) -> Result<(), Error> {
-    for (host, one) in fleet.names().iter().zip(prepared) {
+/// Names every target of every host that would be overwritten, and which bytes of it if hosts divide
+/// them.
+fn overwritten(fleet: &Fleet, prepared: &[PreparedHere], bytes: &[String]) -> Result<(), Error> {
+    for (place, (host, one)) in fleet.names().iter().zip(prepared).enumerate() {
+        let bytes = bytes.get(place).map_or(String::new(), |bytes| format!(", {bytes}"));
         for target in one.targets.iter().filter(|target| target.is_overwritten) {
             let stack = figures::stack(&target.facts);
-            output::say_folded(&format!("OVERWRITES on {host}: {}: {stack}", target.facts.path))?;
+            let path = &target.facts.path;
+            output::say_folded(&format!("OVERWRITES on {host}: {path}{bytes}: {stack}"))?;
         }
     }
     Ok(())

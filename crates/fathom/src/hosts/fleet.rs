@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use fathom_core::experiment::Planned;
 use fathom_core::facts::{Host, Target};
 use fathom_core::figures::number;
-use fathom_core::hosts::{ClockOffset, LostHost};
+use fathom_core::hosts::{ClockOffset, LostHost, bytes_in_words};
 use fathom_core::measure::Histogram;
-use fathom_core::spec::Point;
+use fathom_core::spec::{Point, Region};
 use fathom_core::trial::{Coordinate, Trial};
 use fathom_core::{Refusal, RefusalKind, Span};
 use fathom_engine::{LastSecond, Progress};
@@ -68,7 +68,10 @@ pub struct Fleet {
 struct Attending {
     facts: Host,
     lease: Duration,
+    /// The load that it is ready for, with its regions as they are before hosts divide them.
     prepared: Option<PreparedHere>,
+    /// Its own part of them; empty if hosts do not divide them.
+    regions: Vec<Region>,
     /// The header of its own result.
     header: Option<String>,
     /// Why its agent is not there any more.
@@ -175,7 +178,8 @@ impl Fleet {
     /// When a host refuses it, or would apply another load than the first one.
     pub fn plan(&mut self, at: &[Coordinate]) -> Result<Vec<PreparedHere>, Error> {
         self.active = self.hosts.len();
-        self.prepare(Variant::Words(at), self.load.seed())?;
+        let hosts = hosts_at(at).unwrap_or(self.active);
+        self.prepare(Variant::Words(at), self.load.seed(), hosts)?;
         Ok(self.hosts.iter().filter_map(|host| host.prepared.clone()).collect())
     }
 
@@ -188,7 +192,7 @@ impl Fleet {
     pub fn plan_made(&mut self, point: &Point) -> Result<Vec<PreparedHere>, Error> {
         self.makes_points = true;
         self.active = self.hosts.len();
-        self.prepare(Variant::Made(point), point.seed)?;
+        self.prepare(Variant::Made(point), point.seed, self.active)?;
         Ok(self.hosts.iter().filter_map(|host| host.prepared.clone()).collect())
     }
 
@@ -224,11 +228,43 @@ impl Fleet {
         &self.hosts[host].facts
     }
 
-    /// Prepares a load on every host.
-    fn prepare(&mut self, variant: Variant<'_>, seed: u64) -> Result<(), Error> {
+    /// The bytes that each host addresses, in words, as they are prepared; empty if hosts do not divide
+    /// the regions.
+    pub fn bytes(&self) -> Vec<String> {
+        match self.divides() {
+            true => {
+                let own = self.applying().iter().map(|host| host.regions.as_slice());
+                bytes_in_words(&own.collect::<Vec<_>>())
+            }
+            false => Vec::new(),
+        }
+    }
+
+    /// The bytes that they divide, for each of them: none of any other number of hosts has more.
+    pub fn undivided_bytes(&self) -> Vec<String> {
+        let whole = |host: &Attending| {
+            let point = host.prepared.as_ref().map(|prepared| &prepared.point);
+            let streams = point.into_iter().flat_map(|point| &point.streams);
+            let regions: Vec<Region> = streams.flat_map(|one| one.regions.clone()).collect();
+            bytes_in_words(&[&regions]).concat()
+        };
+        match self.divides() {
+            true => self.applying().iter().map(whole).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Whether hosts divide the regions.
+    fn divides(&self) -> bool {
+        self.applying().iter().all(|host| !host.regions.is_empty())
+    }
+
+    /// Prepares a load on every host, for so many of them.
+    fn prepare(&mut self, variant: Variant<'_>, seed: u64, hosts: usize) -> Result<(), Error> {
         for host in 0..self.active {
             self.hosts[host].prepared = None;
-            let words = self.load.for_host(&self.names()[host], host, variant, seed);
+            let name = (self.names()[host].as_str(), host);
+            let words = self.load.for_host(name, hosts, variant, seed);
             self.router.say(host, &AgentOrder::Prepare(words));
         }
         let until = Instant::now() + PREPARING;
@@ -279,18 +315,19 @@ impl Fleet {
         match what {
             FromHost::Gone(why) => return Err(unusable(name, why)),
             FromHost::Said(said) => match *said {
-                AgentAnswer::Prepared(prepared) => {
+                AgentAnswer::Prepared(mut prepared) => {
+                    let is_possible = prepared.point.possible().is_ok();
+                    let regions = whole(&mut prepared);
                     let targets = prepared.targets.len() as u32;
-                    let mut regions = prepared.point.streams.iter().flat_map(|one| &one.regions);
-                    if prepared.point.possible().is_err()
-                        || targets == 0
-                        || regions.any(|region| targets <= region.target)
-                    {
-                        return Err(unusable(
-                            name,
-                            "its agent prepared no possible load".to_owned(),
-                        ));
-                    }
+                    let mut all = prepared.point.streams.iter().flat_map(|one| &one.regions);
+                    let is_possible = is_possible
+                        && prepared.point.possible().is_ok()
+                        && all.all(|region| region.target < targets);
+                    let Some(regions) = regions.filter(|_| is_possible) else {
+                        let problem = "its agent prepared no possible load".to_owned();
+                        return Err(unusable(name, problem));
+                    };
+                    self.hosts[host].regions = regions;
                     self.hosts[host].prepared = Some(*prepared);
                 }
                 AgentAnswer::Refused { why, exit_code } => {
@@ -406,7 +443,11 @@ impl Fleet {
                 Some(Err(lost)) => Err(lost),
                 _ => match (&host.header, course.trial) {
                     (Some(header), Some(trial)) => {
-                        let is_planned = |own: &Point| difference_of(&planned.point, own).is_none();
+                        let mut expected = planned.point.clone();
+                        if !host.regions.is_empty() {
+                            replace_regions(&mut expected, &host.regions);
+                        }
+                        let is_planned = |own: &Point| difference_of(&expected, own).is_none();
                         merging::read(header, &trial, is_planned)
                             .map_err(|why| LostHost { why, after: None })
                     }
@@ -417,7 +458,7 @@ impl Fleet {
                 },
             };
             let began = course.began.zip(course.offset);
-            parts.push(Measured { name, began, measured });
+            parts.push(Measured { name, began, regions: host.regions.clone(), measured });
         }
         merging::together(planned, at, parts)
     }
@@ -453,7 +494,7 @@ impl ManyHosts for Fleet {
             true => Variant::Made(&planned.point),
             false => Variant::Words(coordinates),
         };
-        self.prepare(variant, planned.point.seed)?;
+        self.prepare(variant, planned.point.seed, self.active)?;
         let told = self.hosts[0].prepared.as_ref();
         if let Some(differs) = told.and_then(|told| difference_of(&planned.point, &told.point)) {
             let problem = format!("its load is not the planned one: {differs}");
@@ -510,6 +551,24 @@ impl Attending {
 /// The first message to an agent.
 fn hello(points: u32) -> AgentOrder {
     AgentOrder::Hello { protocol: PROTOCOL, fathom_version: VERSION.to_owned(), points }
+}
+
+/// Gives a prepared load its regions as they are before hosts divide them: returns the host's part of
+/// them, empty if they do not. None if they do not fit.
+fn whole(prepared: &mut PreparedHere) -> Option<Vec<Region>> {
+    match std::mem::take(&mut prepared.undivided) {
+        none if none.is_empty() => Some(Vec::new()),
+        undivided => replace_regions(&mut prepared.point, &undivided),
+    }
+}
+
+/// Replaces the regions of all streams, in their order: returns those that were there. None if they
+/// are not as many.
+fn replace_regions(point: &mut Point, by: &[Region]) -> Option<Vec<Region>> {
+    let own = point.streams.iter_mut().flat_map(|stream| &mut stream.regions);
+    let own: Vec<&mut Region> = own.collect();
+    let fits = own.len() == by.len() && own.iter().zip(by).all(|(own, by)| own.target == by.target);
+    fits.then(|| own.into_iter().zip(by).map(|(own, by)| std::mem::replace(own, *by)).collect())
 }
 
 /// How many hosts apply the load at these coordinates; none if all do.
@@ -609,6 +668,7 @@ fn greeted(name: &str, what: FromHost) -> Result<Attending, Error> {
                 facts: *host,
                 lease: Duration::from_nanos(lease_ns).clamp(LEASES.0, LEASES.1),
                 prepared: None,
+                regions: Vec::new(),
                 header: None,
                 gone: None,
                 course: HostCourse::default(),

@@ -8,7 +8,7 @@ use fathom_core::findings::{Finding, Obstacle, Unchecked};
 use fathom_core::hosts::{ClockOffset, HostStart, HostTrial, LostHost};
 use fathom_core::measure::Record;
 use fathom_core::plan::worker_count;
-use fathom_core::spec::Point;
+use fathom_core::spec::{Point, Region};
 use fathom_core::stats;
 use fathom_core::trial::Trial;
 use fathom_core::verdict::known_code;
@@ -22,6 +22,8 @@ pub struct Measured {
     pub name: String,
     /// When its load began, by its own clock, and how far that is from the one here.
     pub began: Option<(u64, ClockOffset)>,
+    /// Its part of the regions; empty if hosts do not divide them.
+    pub regions: Vec<Region>,
     /// Its trial.
     pub measured: Result<document::Trial, LostHost>,
 }
@@ -63,11 +65,11 @@ pub fn together(planned: Planned, at: u64, all: Vec<Measured>) -> Result<Trial, 
     let mut records = Vec::with_capacity(all.len());
     let mut carried = None;
     let mut opened: Option<u64> = None;
-    for Measured { name, began, measured } in all {
+    for Measured { name, began, regions, measured } in all {
         let trial = match measured {
             Ok(trial) => trial,
             Err(lost) => {
-                hosts.push(HostTrial::lost(&name, lost));
+                hosts.push(HostTrial { regions, ..HostTrial::lost(&name, lost) });
                 continue;
             }
         };
@@ -78,7 +80,8 @@ pub fn together(planned: Planned, at: u64, all: Vec<Measured>) -> Result<Trial, 
         let window = began.map(|(_, offset)| offset.here(trial.started_unix_ns));
         opened = opened.into_iter().chain(window).chain((window.is_none()).then_some(at)).min();
         let record = trial.record();
-        hosts.push(HostTrial { began: began.map(start), ..of_host(name, &trial, &record) });
+        let began = began.map(start);
+        hosts.push(HostTrial { began, regions, ..of_host(name, &trial, &record) });
         carried.get_or_insert((trial.backend, trial.backend_reason));
         records.push(record);
     }
@@ -122,6 +125,7 @@ fn of_host(name: String, trial: &document::Trial, record: &Record) -> HostTrial 
         doubts: trial.findings.iter().map(|finding| finding.code.clone()).collect(),
         findings: trial.findings.iter().filter_map(finding).collect(),
         unchecked: trial.unchecked.iter().filter_map(unchecked).collect(),
+        regions: Vec::new(),
         lost: None,
     }
 }

@@ -7,6 +7,7 @@ use fathom_core::trial::Coordinate;
 
 use crate::agent::message::{Allowed, LoadInWords, WorkloadText};
 use crate::cli::axes::HOSTS;
+use crate::cli::described::HostPlace;
 use crate::cli::options::{Consent, Request, Typed};
 use crate::error::{Error, plain};
 use crate::hanging::{Role, patiently};
@@ -115,11 +116,13 @@ impl HostLoad {
         self.consent.named().filter_map(|(option, name)| Some((option, name.split_once(':')?.0)))
     }
 
-    /// The words for the host with this name and number, where the first host has this seed.
+    /// The words for the host with this name and number, where so many hosts apply the load and the
+    /// first one has this seed. If fewer apply it, the host has the place of one of them: what it would
+    /// do is looked at, and does not begin.
     pub fn for_host(
         &self,
-        name: &str,
-        number: usize,
+        (name, number): (&str, usize),
+        hosts: usize,
         variant: Variant<'_>,
         seed: u64,
     ) -> LoadInWords {
@@ -158,6 +161,7 @@ impl HostLoad {
                 destroy: own(&self.consent.destroy),
                 destroy_in_use: own(&self.consent.destroy_in_use),
             },
+            host: Some(HostPlace { number: (number % hosts) as u32, hosts: hosts as u32 }),
         }
     }
 }
@@ -196,7 +200,7 @@ mod tests {
             "--overwrite",
         ])
         .unwrap();
-        let words = load.for_host("b", 1, Variant::Words(&[]), 100);
+        let words = load.for_host(("b", 1), 2, Variant::Words(&[]), 100);
         assert_eq!(words.words[words.words.len() - 2..], ["--", "/data/b-1"]);
         assert!(words.words.contains(&"--queue-depth=4".to_owned()), "{words:?}");
         assert!(words.words.contains(&"--seed=1000100".to_owned()), "{words:?}");
@@ -204,7 +208,7 @@ mod tests {
             (words.consent.overwrite, words.consent.destroy),
             (true, vec!["/dev/x".to_owned()])
         );
-        assert!(load.for_host("a", 0, Variant::Words(&[]), 100).consent.destroy.is_empty());
+        assert!(load.for_host(("a", 0), 2, Variant::Words(&[]), 100).consent.destroy.is_empty());
     }
 
     #[test]
@@ -212,7 +216,7 @@ mod tests {
         let load = load(&["sim:ssd", "-q", "4", "--seed", "7"]).unwrap();
         let at =
             [Coordinate { axis: "queue-depth".to_owned(), label: "16".to_owned(), value: None }];
-        let words = load.for_host("a", 0, Variant::Words(&at), load.seed()).words;
+        let words = load.for_host(("a", 0), 1, Variant::Words(&at), load.seed()).words;
         assert_eq!(words, ["--queue-depth=16", "--seed=7", "--", "sim:ssd"]);
     }
 

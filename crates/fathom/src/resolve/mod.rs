@@ -6,6 +6,7 @@
 //! that.
 
 mod access;
+pub mod by_host;
 pub mod consent;
 mod cpus;
 pub mod derived;
@@ -25,7 +26,7 @@ use fathom_core::spec::{BackendKind, Ios, Kind, Point, Region, Stream, Turns, Wo
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::Overwrite;
 
-use crate::cli::described::{Described, StreamArgs};
+use crate::cli::described::{Described, HostPlace, StreamArgs};
 use crate::cli::values::Backend;
 use crate::error::Error;
 use crate::limits::{LONGEST_UNTIL_DONE, MOST, SHORTEST_INTERVAL};
@@ -97,7 +98,7 @@ pub fn settle(
     let times = Times::of(described);
     let mut streams = Vec::with_capacity(described.streams.len());
     for (place, typed) in described.streams.iter().enumerate() {
-        let resolved = stream(typed, &targets, simulated, machine, times);
+        let resolved = stream(typed, &targets, (simulated, described.host), machine, times);
         streams.push(resolved.map_err(|error| Blame { stream: Some(place), error })?);
     }
     let whole = |error| Blame { stream: None, error };
@@ -132,7 +133,7 @@ pub fn settle(
 fn stream(
     args: &StreamArgs,
     targets: &[Target],
-    simulated: bool,
+    (simulated, host): (bool, Option<HostPlace>),
     machine: Machine<'_>,
     times: Times,
 ) -> Result<Stream, Error> {
@@ -190,6 +191,9 @@ fn stream(
     if let (true, (copy, copies @ 2..)) = (stream.zones, args.copy) {
         let unit = stream.alignment();
         stream.regions.iter_mut().for_each(|region| *region = zone(region, unit, copy, copies));
+    }
+    if let Some(how) = args.access.by_host {
+        by_host::divide(&mut stream, how, host)?;
     }
     stream.name = args.name.clone().unwrap_or_else(|| stream.description(times.window));
     pattern::fits_pattern(&stream)?;

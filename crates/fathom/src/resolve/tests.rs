@@ -14,7 +14,7 @@ use fathom_core::{Bytes, Quantile, Rate, Span};
 use super::derived::derived;
 use super::{Machine, Spec, consent, settle};
 use crate::cli::args::{Args, Command};
-use crate::cli::described::Described;
+use crate::cli::described::{Described, HostPlace};
 use crate::cli::options::Request;
 use crate::cli::values::Backend;
 use crate::commands::portrait::{self, Owner, Portrait};
@@ -830,9 +830,11 @@ fn every_refusal_of_quick_says_what_to_do() {
 }
 
 /// Flags that need the built program, and are tested in `tests/`.
-const END_TO_END: [&str; 25] = [
+const END_TO_END: [&str; 26] = [
     "hosts",
     "repeats",
+    // It means nothing on one machine.
+    "by-host",
     "workload",
     "set",
     "out",
@@ -914,4 +916,53 @@ fn a_point_that_an_experiment_made_does_nothing_that_its_words_do_not_describe()
     refused(otherwise, &|stream| stream.workplace.io_priority = Some(IoPriority::RealTime(0)));
     refused("no region", &|stream| stream.regions.clear());
     refused("--queue-depth", &|stream| stream.pacing = Pacing::closed(u32::MAX));
+}
+
+/// The region of a host with these words, and the distance of its I/Os.
+fn divided(number: u32, hosts: u32, words: &[&str]) -> Result<(u64, u64, u64), String> {
+    let Ok(Command::Run(args)) = parse(&[&["run", "f"], words].concat()) else { unreachable!() };
+    let described =
+        Described { host: Some(HostPlace { number, hosts }), ..Described::typed(&args.request) };
+    let spec = settle(&described, Vec::from([target("f")]), MACHINE);
+    let spec = spec.map_err(|blame| blame.error.to_string())?;
+    let stream = &spec.points[0].streams[0];
+    let step = stream.pattern().stride().or(stream.align()).unwrap_or_default();
+    Ok((stream.regions[0].offset.0, stream.regions[0].length.0, step.0))
+}
+
+#[test]
+fn hosts_have_zones_side_by_side_or_blocks_in_turn() {
+    let range = ["--offset", "8k", "--size", "44k"];
+    let zones = |number| divided(number, 3, &[&range[..], &["--by-host", "zones"]].concat());
+    // 11 blocks: 3, 4 and 4.
+    assert_eq!(zones(0), Ok((8192, 3 * 4096, 0)));
+    assert_eq!(zones(1), Ok((8192 + 3 * 4096, 4 * 4096, 0)));
+    assert_eq!(zones(2), Ok((8192 + 7 * 4096, 4 * 4096, 0)));
+    for pattern in ["random", "sequential", "backward", "interlocked", "zipf:1.1", "mixed:30%"] {
+        let load = ["--by-host", "blocks", "--pattern", pattern];
+        let blocks = |number| divided(number, 3, &[&range[..], &load].concat());
+        // 9 of them: from its first block to the end of its third one.
+        for number in 0..3 {
+            let start = 8192 + u64::from(number) * 4096;
+            assert_eq!(blocks(number), Ok((start, 7 * 4096, 3 * 4096)), "{pattern}");
+        }
+    }
+    assert_eq!(divided(0, 1, &["--by-host", "blocks"]), Ok((0, Bytes::GIB, 0)));
+}
+
+#[test]
+fn what_hosts_cannot_divide_is_refused() {
+    for (words, parts) in [
+        (&["--by-host", "zones", "--size", "8k"][..], &["3 hosts", "8 KiB", "fewer hosts"][..]),
+        (&["--by-host", "blocks", "--size", "8k"], &["3 hosts", "8 KiB"]),
+        (&["--by-host", "blocks", "-b", "4k/1,8k/1"], &["several sizes", "--by-host zones"]),
+        (&["--by-host", "blocks", "--pattern", "strided:64k"], &["distance of their own"]),
+        (&["--by-host", "blocks", "--align", "8k"], &["distance of their own"]),
+        (&["--by-host", "blocks", "--zones", "-w", "2"], &["--zones"]),
+    ] {
+        let why = divided(1, 3, words).unwrap_err();
+        assert!(parts.iter().all(|part| why.contains(part)), "{words:?}: {why}");
+    }
+    let why = run(&["f", "--by-host", "zones"]).unwrap_err();
+    assert!(why.contains("one machine applies the load"), "{why}");
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use fathom_core::figures::number;
-use fathom_core::hosts::apart;
+use fathom_core::hosts::{apart, bytes_in_words};
+use fathom_core::spec::Region;
 use fathom_core::stats::Estimate;
 
 use super::{Block, Entry, Fact, Head, Level, Table, Tone};
@@ -123,7 +124,21 @@ pub fn of_trial(trial: &Trial, level: Level) -> Vec<Block> {
             figures::time(bound.0 as f64)
         )));
     }
+    if Level::Full <= level {
+        blocks.extend(divided(&trial.hosts));
+    }
     blocks
+}
+
+/// Which bytes each host had, where they divided the regions.
+fn divided(hosts: &[HostTrial]) -> Option<Block> {
+    let regions: Vec<&[Region]> = hosts.iter().map(|host| host.regions.as_slice()).collect();
+    if regions.iter().any(|own| own.is_empty()) {
+        return None;
+    }
+    let bytes = bytes_in_words(&regions);
+    let facts = hosts.iter().zip(bytes).map(|(host, bytes)| Fact::new(host.host.clone(), bytes));
+    Some(Block::folded("The bytes of each host", Vec::from([Block::Facts(facts.collect())])))
 }
 
 fn tone(host: &HostTrial) -> Tone {
@@ -165,6 +180,9 @@ pub fn on_each(trial: &Trial) -> String {
         0 => String::new(),
         1 => format!(", on {}", trial.hosts[0].host),
         many if trial.machines() < many => format!(", on {} of {many} hosts", trial.machines()),
+        many if trial.hosts.iter().all(|host| !host.regions.is_empty()) => {
+            format!(", divided among {} hosts", number(many as f64))
+        }
         many => format!(", on each of {} hosts", number(many as f64)),
     }
 }

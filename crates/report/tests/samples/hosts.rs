@@ -1,6 +1,8 @@
-//! Invented loads on many hosts: one of them slow, one lost, and a sweep over their number.
+//! Invented loads on many hosts: one of them slow, one lost, each with its part of the region; and a
+//! sweep over their number.
 
 use fathom_core::hosts::{HostStart, HostTrial, LostHost};
+use fathom_core::plan::zone;
 use fathom_core::trial::{Coordinate, Role};
 use fathom_core::{Quantile, stats};
 use fathom_report::document::{Axis, Experiment, Found, HostOfMany, Scale, SweepFound};
@@ -73,6 +75,10 @@ pub fn run_on_hosts() -> Document {
     let mut trial = together(&base, &[&paces[..], &[("=node7", 0.99)]].concat(), 900.0);
     let lost = LostHost { why: "its agent ended".to_owned(), after: Some(Span::from_secs(3)) };
     trial.hosts.insert(3, HostTrial::lost("node4", lost));
+    let (region, all) = (trial.point.streams[0].regions[0], trial.hosts.len() as u32);
+    for (nth, host) in (0..).zip(&mut trial.hosts) {
+        host.regions.push(zone(&region, Bytes(4096), nth, all));
+    }
     let slow = &mut trial.hosts[4];
     slow.verdict = Some(document::Verdict::Suspect);
     slow.doubts = Vec::from(["other-load".to_owned()]);
