@@ -344,6 +344,42 @@ fn every_kind_of_result_is_compared() {
     assert_eq!(whole["outcome"], "one_trial", "{whole}");
     let ratio = &whole["against"][0]["points"][0]["figures"][0]["ratio"];
     assert_eq!((&ratio["value"], &ratio["low"]), (&1.0.into(), &Value::Null));
+    // Maps as Diskplorer has them: cells with percentiles, and no distributions.
+    for name in ["a", "b"] {
+        let (map, json, back) =
+            (format!("map-{name}.jsonl"), format!("{name}.json"), format!("back-{name}.jsonl"));
+        let export = ["export", &map, "--format", "diskplorer", "--out", &json];
+        assert_eq!(code(&place.run(&export)), 0);
+        let output = place.run(&["import", &json, "--out", &back]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+    }
+    let whole = json(&place, &["back-a.jsonl", "back-b.jsonl"]);
+    assert_eq!(whole["outcome"], "one_trial", "{whole}");
+    let points = whole["against"][0]["points"].as_array().unwrap();
+    let has_p99 = |point: &&Value| {
+        let figures = point["figures"].as_array().unwrap();
+        figures.iter().any(|one| one["figure"] == "p99" && one["ratio"]["value"].is_number())
+    };
+    assert!(6 <= points.iter().filter(has_p99).count(), "{whole}");
+}
+
+#[test]
+fn several_results_are_each_compared_with_the_first() {
+    let place = Place::in_memory();
+    for (name, service_time, seed) in
+        [("a", "100us", "1"), ("b", "100us", "2"), ("c", "130us", "3")]
+    {
+        sweep(&place, &device(service_time), "8", seed, &format!("{name}.jsonl"));
+    }
+    let words = ["a.jsonl", "b.jsonl", "c.jsonl", "--metric", "iops,mean"];
+    let whole = json(&place, &words);
+    let outcomes: Vec<&Value> =
+        whole["against"].as_array().unwrap().iter().map(|one| &one["outcome"]).collect();
+    assert_eq!(outcomes, ["same", "slower"]);
+    let (ended, text) =
+        compared(&place, &[&words[..], &["--fail-if", "iops worse than 5%"]].concat());
+    assert_eq!(ended, 6, "{text}");
+    assert_has(&text, &["b against a", "c against a", "c is slower (queue-depth"]);
 }
 
 #[test]
