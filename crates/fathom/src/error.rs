@@ -60,6 +60,8 @@ pub enum Error {
     /// What the user named as failure: each condition of `--fail-if` that holds, as it was typed and
     /// why, and each promise that was not kept.
     Failed(Vec<String>),
+    /// Conditions of `--fail-if` that the figures do not decide.
+    Undecided(Vec<String>),
     /// Results that cannot be compared, and why.
     NotComparable(String),
     /// A signal ended it.
@@ -115,6 +117,7 @@ impl Error {
                 RefusalKind::File => exit::OUTPUT,
             },
             Self::Failed(_) => exit::FAILED,
+            Self::Undecided(_) => exit::UNDECIDED,
             Self::NotComparable(_) => exit::NOT_COMPARABLE,
             Self::Interrupted { signal, .. } => exit::SIGNAL + *signal as u8,
         }
@@ -127,6 +130,7 @@ impl fmt::Display for Error {
             Self::Refusal(refusal) => refusal.fmt(f),
             Self::Workload(text) | Self::NotComparable(text) => f.write_str(text),
             Self::Failed(all) => f.write_str(&all.join("; ")),
+            Self::Undecided(all) => write!(f, "undecided: {}", all.join("; ")),
             Self::Interrupted { signal, meaning } => write!(
                 f,
                 "interrupted by {}: {meaning}",

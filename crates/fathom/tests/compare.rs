@@ -299,6 +299,28 @@ fn a_comparison_that_ended_early_keeps_the_level_of_its_look() {
 }
 
 #[test]
+fn a_comparison_in_one_go_has_the_conditions_of_two_sides() {
+    let place = Place::in_memory();
+    let sides =
+        ["ab", "sim:queue,noise-between=1%", "sim:queue,service-time=120us,noise-between=1%"];
+    let rest = ["-d", "200ms", "--warm-up", "0", "--yes", "--seed", "1"];
+    for (condition, expected) in
+        [("iops worse than 5%", 6), ("iops worse than 40%", 0), ("iops worse than 16%", 7)]
+    {
+        let output = place.run(&[&sides[..], &rest, &["--fail-if", condition]].concat());
+        assert_eq!(code(&output), expected, "{condition}: {}", stderr(&output));
+        if expected != 0 {
+            assert_has(&stderr(&output), &["--fail-if iops worse than", "IOPS", "lower ("]);
+        }
+    }
+    let one = ["run", "sim:queue", "-d", "200ms", "--fail-if", "p99 worse than 5%"];
+    let output = place.run(&one);
+    assert_eq!(code(&output), 2, "{}", stderr(&output));
+    assert_has(&stderr(&output), &["it compares two sides", "fathom ab"]);
+    assert_eq!(place.names().iter().filter(|name| name.ends_with(".jsonl")).count(), 3);
+}
+
+#[test]
 fn every_kind_of_result_is_compared() {
     let place = Place::in_memory();
     for (seed, name) in [("1", "a"), ("2", "b")] {

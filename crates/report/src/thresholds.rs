@@ -1,8 +1,9 @@
 //! Thresholds: the conditions under which a result counts as failed, such as a p99 above 2 ms.
 
 use fathom_core::Quantile;
-use fathom_core::stats::Estimate;
+use fathom_core::stats::{Estimate, Figure};
 
+use crate::comparison::{self, Question, Requirement, RequirementOutcome};
 use crate::document::{Document, Found, Role, Trial, Verdict};
 use crate::figures::{self, plus_minus};
 use crate::results::{Results, Spot, chosen, mean_and_max, pooled};
@@ -25,6 +26,9 @@ pub enum Condition {
     Below(Metric, f64),
     /// The verdict is this one or a graver one.
     Verdict(Verdict),
+    /// A figure of side B is shown to be worse than that of side A by more than this share: of a result
+    /// with two sides alone.
+    Worse(Figure, f64),
 }
 
 /// A figure of a result, of all streams and both directions together.
@@ -50,11 +54,35 @@ pub(crate) struct Measured<'a> {
     pub trials: Vec<&'a Trial>,
 }
 
-/// The thresholds that a result has crossed: for each a clause that says where, and what the figure is
+/// The thresholds that say how much worse one side may be than the other.
+pub fn of_two_sides(thresholds: &[Threshold]) -> Vec<Requirement> {
+    let of = |one: &Threshold| match one.condition {
+        Condition::Worse(figure, bound) => {
+            Some(Requirement { typed: one.typed.clone(), figure, bound })
+        }
+        _ => None,
+    };
+    thresholds.iter().filter_map(of).collect()
+}
+
+/// What became of these conditions on the sides of a result; none if it has no two sides.
+pub fn judged(
+    document: &Document,
+    requirements: Vec<Requirement>,
+) -> Option<Vec<RequirementOutcome>> {
+    let sides = comparison::by_axis(document, "side")?;
+    let figures = requirements.iter().map(|one| one.figure).collect();
+    let question = Question { figures, margin: 0.05, requirements };
+    Some(comparison::compare(sides, &question).comparison.requirements)
+}
+
+/// The thresholds that a result has crossed, those of two sides aside: for each a clause that says where, and what the figure is
 /// there. A figure that is unknown counts as one that has crossed it, because nothing shows that it has
 /// not.
 pub fn crossed(document: &Document, thresholds: &[Threshold]) -> Vec<(String, String)> {
     let all = measured(document);
+    let of = |threshold: &&Threshold| !matches!(threshold.condition, Condition::Worse(..));
+    let thresholds = thresholds.iter().filter(of);
     let of = |threshold: &Threshold| {
         let why = match all.as_slice() {
             [] => Some("there is no result".to_owned()),
@@ -62,7 +90,7 @@ pub fn crossed(document: &Document, thresholds: &[Threshold]) -> Vec<(String, St
         };
         why.map(|why| (threshold.typed.clone(), why))
     };
-    thresholds.iter().filter_map(of).collect()
+    thresholds.filter_map(of).collect()
 }
 
 /// The first of these results that fails, and how many others do.
@@ -85,6 +113,7 @@ fn failure(trials: &[&Trial], condition: Condition) -> Option<String> {
             let verdict = trials.iter().map(|trial| trial.verdict).max()?;
             return (*least <= verdict).then(|| format!("the verdict is {}", verdict.name()));
         }
+        Condition::Worse(..) => return None,
         Condition::Above(watched, bound) => (*watched, &move |value| *bound < value),
         Condition::Below(watched, bound) => (*watched, &move |value| value < *bound),
     };

@@ -471,7 +471,8 @@ pub struct Results {
     #[arg(long)]
     pub details: bool,
     /// End with exit code 6 if this holds for a result: 'p99>2ms', 'mean>1ms', 'max>1s', 'iops<50k',
-    /// 'bandwidth<1GB/s', suspect or void; several are possible
+    /// 'bandwidth<1GB/s', suspect or void; of `ab` also 'p99 worse than 5%', with exit code 7 if that is
+    /// undecided; several are possible
     #[arg(long, value_name = "CONDITION", value_parser = threshold)]
     pub fail_if: Vec<Threshold>,
 }

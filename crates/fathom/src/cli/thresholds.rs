@@ -1,12 +1,15 @@
 //! The conditions of `--fail-if`.
 
 use fathom_core::verdict::Verdict;
+use fathom_report::comparison::Requirement;
 use fathom_report::thresholds::{Condition, Metric, Threshold};
 
+use super::comparing::requirement;
 use super::rates::{rated_bandwidth, rated_iops};
 use super::values::{percentile_of, time_limit};
 
-/// Reads a condition under which a result fails: `p99>2ms`, `iops<50k`, `bandwidth<1GB/s`, `suspect`.
+/// Reads a condition under which a result fails: `p99>2ms`, `iops<50k`, `bandwidth<1GB/s`, `suspect`;
+/// and of two sides: `p99 worse than 5%`.
 pub fn threshold(text: &str) -> Result<Threshold, String> {
     let usage =
         "write 'p99>2ms', 'mean>1ms', 'max>1s', 'iops<50k', 'bandwidth<1GB/s', suspect or void";
@@ -18,6 +21,10 @@ pub fn threshold(text: &str) -> Result<Threshold, String> {
     };
     if let Some(verdict) = verdict {
         return Ok(Threshold { typed, condition: Condition::Verdict(verdict) });
+    }
+    if typed.to_ascii_lowercase().contains(" worse than ") {
+        let Requirement { typed, figure, bound } = requirement(&typed)?;
+        return Ok(Threshold { typed, condition: Condition::Worse(figure, bound) });
     }
     let Some((name, bound)) = typed.split_once(['<', '>']) else {
         return Err(format!("'{typed}' compares nothing: {usage}"));
@@ -56,6 +63,7 @@ pub fn metric(text: &str) -> Result<Metric, String> {
 #[cfg(test)]
 mod tests {
     use fathom_core::Quantile;
+    use fathom_core::stats::Figure;
 
     use super::*;
 
@@ -77,6 +85,8 @@ mod tests {
         assert_eq!(of("bandwidth<1GB/s"), Condition::Below(Metric::Bandwidth, 1e9));
         assert_eq!(of("max>1s"), Condition::Above(Metric::Max, 1e9));
         assert_eq!(of("suspect"), Condition::Verdict(Verdict::Suspect));
+        let p99 = Figure::Quantile(Quantile(0.99));
+        assert_eq!(of("p99 worse  than 5%"), Condition::Worse(p99, 0.05));
         for text in ["", "p99", "p99>", "p99>2", "mean>1", "p1>1ms", "iops<1MB/s", "sound", "x>1ms"]
         {
             assert!(threshold(text).is_err(), "{text}");

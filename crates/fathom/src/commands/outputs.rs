@@ -70,6 +70,11 @@ impl Outputs {
         typed: &Results,
         html_beside: bool,
     ) -> Result<(Self, Journal), Error> {
+        if command != "ab"
+            && let Some(one) = thresholds::of_two_sides(&typed.fail_if).first()
+        {
+            return Err(without_sides(&one.typed));
+        }
         let beside = typed.out.as_deref().filter(|_| html_beside).map(html_name);
         if typed.json && typed.written.paths().any(is_stdout) {
             return Err(Error::option(
@@ -214,9 +219,39 @@ pub fn holds(
     }
     let crossed = thresholds::crossed(document, fail_if).into_iter();
     let crossed = crossed.map(|(typed, why)| format!("--fail-if {}: {why}", typed_word(&typed)));
+    let (worse, open) = of_two_sides(document, fail_if)?;
     let broken = promises.iter().filter(|one| one.kept == Answer::No);
-    let all: Vec<String> = crossed.chain(broken.map(|one| one.text.clone())).collect();
-    if all.is_empty() { Ok(()) } else { Err(Error::Failed(all)) }
+    let all: Vec<String> = crossed.chain(worse).chain(broken.map(|one| one.text.clone())).collect();
+    match (all.is_empty(), open.is_empty()) {
+        (false, _) => Err(Error::Failed(all)),
+        (true, false) => Err(Error::Undecided(open)),
+        (true, true) => Ok(()),
+    }
+}
+
+/// The conditions on two sides that hold, and those that are undecided.
+fn of_two_sides(
+    document: &Document,
+    fail_if: &[Threshold],
+) -> Result<(Vec<String>, Vec<String>), Error> {
+    let asked = thresholds::of_two_sides(fail_if);
+    let Some(first) = asked.first().map(|one| one.typed.clone()) else {
+        return Ok(Default::default());
+    };
+    let outcomes = thresholds::judged(document, asked).ok_or_else(|| without_sides(&first))?;
+    let of = |wanted: Answer| {
+        let those = outcomes.iter().filter(|one| one.holds == wanted);
+        those.map(|one| format!("--fail-if {}", one.text)).collect()
+    };
+    Ok((of(Answer::Yes), of(Answer::Unknown)))
+}
+
+fn without_sides(typed: &str) -> Error {
+    Error::option(
+        format!("--fail-if {}", typed_word(typed)),
+        "it compares two sides, and there is one",
+        "use it with `fathom ab` or `fathom compare`, or give a bound: 'p99>2ms'",
+    )
 }
 
 /// Says the answer.
