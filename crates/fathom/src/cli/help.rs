@@ -355,7 +355,7 @@ const ALL: &[Brief] = &[
         rows: &[&[
             ("results", "Result files; the first is what the others are compared with"),
             ("by", "Compare the values of an axis within one result"),
-            ("match", "How points pair: workload, name, order"),
+            ("match", "How points belong together"),
             ("margin", "The difference that does not matter [default: 5%]"),
             ("metric", "The figures to compare: iops,p99"),
             ("fail-if", "Exit code 6 if this is shown: 'p99 worse than 5%'"),

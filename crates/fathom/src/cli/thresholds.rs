@@ -22,7 +22,8 @@ pub fn threshold(text: &str) -> Result<Threshold, String> {
     if let Some(verdict) = verdict {
         return Ok(Threshold { typed, condition: Condition::Verdict(verdict) });
     }
-    if typed.to_ascii_lowercase().contains(" worse than ") {
+    let words: Vec<&str> = typed.split_whitespace().collect();
+    if words.iter().any(|word| word.eq_ignore_ascii_case("worse")) {
         let Requirement { typed, figure, bound } = requirement(&typed)?;
         return Ok(Threshold { typed, condition: Condition::Worse(figure, bound) });
     }

@@ -60,12 +60,12 @@ impl FewestHosts {
         let hosts = spot.coordinates[self.axis].value?;
         let value = 100.0 * (estimate.value / hosts) / (least.value / few);
         let share = |one: Estimate| one.half_width.map(|half| half / one.value);
+        // The same digits on every machine, which `hypot` does not promise.
+        let both = |(one, other): (f64, f64)| (one * one + other * other).sqrt();
         let half_width = match *few == hosts {
             // Compared with itself.
             true => None,
-            false => {
-                share(estimate).zip(share(*least)).map(|(one, other)| one.hypot(other) * value)
-            }
+            false => share(estimate).zip(share(*least)).map(|shares| both(shares) * value),
         };
         value.is_finite().then_some(Estimate { value, half_width })
     }
