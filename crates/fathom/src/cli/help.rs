@@ -356,7 +356,7 @@ const ALL: &[Brief] = &[
             ("results", "Result files; the first is what the others are compared with"),
             ("by", "Compare the values of an axis within one result"),
             ("match", "How points belong together"),
-            ("margin", "The difference that does not matter [default: 5%]"),
+            ("margin", "The difference that does not matter"),
             ("metric", "The figures to compare: iops,p99"),
             ("fail-if", "Exit code 6 if this is shown: 'p99 worse than 5%'"),
             ("html", "Write a self-contained HTML report"),
