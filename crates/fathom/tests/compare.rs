@@ -366,6 +366,15 @@ fn every_kind_of_result_is_compared() {
     assert_eq!(whole["outcome"], "one_trial", "{whole}");
     let ratio = &whole["against"][0]["points"][0]["figures"][0]["ratio"];
     assert_eq!((&ratio["value"], &ratio["low"]), (&1.0.into(), &Value::Null));
+    // A map of a target that carries half has its steps at other loads.
+    let slower = ["map", "sim:ssd,channels=16", "--grid", "4x4", "--cell-time", "1s", "--yes"];
+    let output = place.run(&[&slower[..], &["--out", "map-c.jsonl"]].concat());
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let (ended, text) = compared(&place, &["map-a.jsonl", "map-c.jsonl"]);
+    assert_eq!(ended, 8, "{text}");
+    assert_has(&text, &["the maps: their steps are not at the same loads", "--match order"]);
+    let by_order = ["map-a.jsonl", "map-c.jsonl", "--match", "order"];
+    assert_eq!(compared(&place, &by_order).0, 0);
     // Maps as Diskplorer has them: cells with percentiles, and no distributions.
     for name in ["a", "b"] {
         let (map, json, back) =

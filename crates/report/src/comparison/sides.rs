@@ -4,7 +4,7 @@ use fathom_core::stats::Design;
 
 use super::matching::{Match, Matched, MeasuredPlace, Pair, matched, measured};
 use super::model::{RefusedPoint, Side};
-use crate::document::{Document, Ended, Found};
+use crate::document::{Command, Document, Ended, Found};
 use crate::figures;
 
 /// The sides of a comparison, matched, before anything is computed.
@@ -55,7 +55,8 @@ pub fn of_files<'a>(files: &[(String, String, &'a Document)], way: Match) -> Sid
     let documents: Vec<&Document> = files.iter().map(|(_, _, document)| *document).collect();
     let of = |other: &&'a Document| {
         let first = documents[0];
-        matched(measured(first), measured(other), [first, other], way)
+        let all = matched(measured(first), measured(other), [first, other], way);
+        if steps_differ([first, other], &all) { other_steps() } else { all }
     };
     let matched = documents[1..].iter().map(of).collect();
     Sides {
@@ -66,6 +67,20 @@ pub fn of_files<'a>(files: &[(String, String, &'a Document)], way: Match) -> Sid
         part: SidePart::Whole,
         alpha: ALPHA,
     }
+}
+
+/// Whether two maps have steps of their own, so that next to none of their cells are at the same loads.
+fn steps_differ(documents: [&Document; 2], all: &Matched<'_>) -> bool {
+    let is_map = |document: &&Document| document.header.command == Command::Map;
+    documents.iter().all(is_map) && all.pairs.len() < all.refused.len()
+}
+
+fn other_steps() -> Matched<'static> {
+    let why = "their steps are not at the same loads, because each follows what its target carried: \
+               measure both with the same --write-max and --read-max, or compare the first step with \
+               the first by --match order";
+    let refused = vec![RefusedPoint::of("the maps".to_owned(), why.to_owned())];
+    Matched { pairs: Vec::new(), refused }
 }
 
 /// The axes of a result by which it can be compared, each with its values.
