@@ -593,12 +593,13 @@ fn goes_on_after_a_lost_host(args: &[&str]) {
         why.contains("because a host was lost: `fathom-hosts resume`") || why.starts_with("b: ")
     );
     let whole: Vec<_> = before.trials.into_iter().filter(|trial| trial.is_whole()).collect();
-    assert_eq!(whole.len(), 1, "{said}");
+    // On a machine that is busy enough the second one is over as well.
+    assert!(!whole.is_empty(), "{said}");
     let output = resumed(&place, &THREE);
     assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
     let after = read(&place.join("all.jsonl"));
     assert_eq!(after.conclusion.unwrap().ended, Ended::Completed);
-    assert_eq!(after.trials[..1], whole);
+    assert_eq!(after.trials[..whole.len()], whole);
     assert!(2 < after.trials.len() && after.trials.iter().all(|trial| trial.is_whole()));
     assert!(after.trials.iter().all(|trial| trial.hosts.len() == 3));
 }

@@ -6,7 +6,7 @@ use fathom_core::stats::{Difference, Figure};
 use super::Question;
 use super::model::{KnownRatio, RequirementOutcome};
 use super::weighing::Weighed;
-use super::words::{change, figure_in_words, figure_name};
+use super::words::{change, figure_in_words};
 
 /// A condition under which a comparison fails: a figure is worse by more than a bound.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,7 @@ impl Requirement {
 
     /// Whether a difference shows that it holds, with the difference in words.
     fn of(&self, known: &Difference, alpha: f64) -> (Answer, String) {
-        let name = figure_name(self.figure);
+        let name = self.figure.key();
         let ratio = known.interval(alpha);
         let finite = |end: f64| Some(end).filter(|end| end.is_finite() && 0.0 < *end);
         let shown =

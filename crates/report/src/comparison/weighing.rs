@@ -10,7 +10,7 @@ use fathom_core::stats::{
 
 use super::matching::{MeasuredPlace, Pair, ToldFigures};
 use super::model::{ComparedFigure, ComparedPoint, KnownRatio, Standing};
-use super::words::{self, figure_name};
+use super::words;
 use crate::document::{Job, JobFlow, Trial, Verdict};
 
 /// A matched point with the distributions of its sides.
@@ -140,7 +140,7 @@ impl Weight {
         };
         let known = |value| KnownRatio { value, low: end(|it| it.low), high: end(|it| it.high) };
         ComparedFigure {
-            figure: figure_name(self.figure),
+            figure: self.figure.key(),
             before: self.before,
             after: self.after,
             ratio: ratio.map(known),

@@ -2,23 +2,11 @@
 
 use fathom_core::facts::Answer;
 use fathom_core::figures::{percent, significant, time};
-use fathom_core::stats::Figure;
 
 use super::model::{
     Against, ComparedFigure, ComparedPoint, KnownRatio, RefusedPoint, RequirementOutcome, Side,
     Standing,
 };
-
-/// The name of a figure for programs and on the command line: "iops", "p99.9", "cpu".
-pub fn figure_name(figure: Figure) -> String {
-    match figure {
-        Figure::Iops => "iops".to_owned(),
-        Figure::Bandwidth => "bandwidth".to_owned(),
-        Figure::Mean => "mean".to_owned(),
-        Figure::Quantile(quantile) => quantile.to_string(),
-        Figure::CpuPerIo => "cpu".to_owned(),
-    }
-}
 
 /// A figure for people: "IOPS", "p99", "CPU per I/O".
 pub fn figure_in_words(name: &str) -> &str {

@@ -221,7 +221,7 @@ fn compared(
     };
     let is_known = |ratio: &Ratio| 0.0 < ratio.low && ratio.high.is_finite();
     Some(ComparedFigure {
-        figure: words::key(*figure),
+        figure: figure.key(),
         a: sides.a,
         b: sides.b,
         ratio: decision.map(|one| one.ratio).filter(is_known),

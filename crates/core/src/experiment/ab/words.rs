@@ -3,21 +3,10 @@
 
 use crate::experiment::{AbFound, ComparedFigure, SideAnswer};
 use crate::figures::percent;
-use crate::stats::{Figure, Ratio};
+use crate::stats::Ratio;
 
 /// From this ratio on, people say how many times it is.
 const MANY: f64 = 2.0;
-
-/// The name of a figure for programs: "iops", "p99".
-pub fn key(figure: Figure) -> String {
-    match figure {
-        Figure::Iops => "iops".to_owned(),
-        Figure::Bandwidth => "bandwidth".to_owned(),
-        Figure::Mean => "mean".to_owned(),
-        Figure::Quantile(quantile) => quantile.to_string(),
-        Figure::CpuPerIo => "cpu".to_owned(),
-    }
-}
 
 /// All conclusions, the answer first.
 pub fn sentences(found: &AbFound) -> Vec<String> {

@@ -46,6 +46,17 @@ pub enum Figure {
 }
 
 impl Figure {
+    /// Its name for programs and on the command line: "iops", "p99.9", "cpu".
+    pub fn key(self) -> String {
+        match self {
+            Self::Iops => "iops".to_owned(),
+            Self::Bandwidth => "bandwidth".to_owned(),
+            Self::Mean => "mean".to_owned(),
+            Self::Quantile(quantile) => quantile.to_string(),
+            Self::CpuPerIo => "cpu".to_owned(),
+        }
+    }
+
     /// The figure of trials as if they were one: counts over the total time, means and quantiles of
     /// the merged distribution of the response time, which in a closed loop is the service time.
     ///
