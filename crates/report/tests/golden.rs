@@ -171,8 +171,8 @@ fn shortened(value: &mut serde_json::Value) {
     }
 }
 
-/// Rounds every number to nine digits: the last bit of a half-width depends on the features of a
-/// library that other crates of the workspace switch on.
+/// Rounds every number to nine digits. The last bit of a half-width depends on the features of a
+/// library that other crates of the workspace switch on, and on the machine's mathematical library.
 fn rounded(value: &mut serde_json::Value) {
     use serde_json::Value;
     match value {
@@ -203,6 +203,7 @@ fn charts_are_drawn_for_the_browser() {
         let serde_json::Value::Array(all) = &mut figures else { panic!("{name}: no list") };
         all.retain(|one| !others(one["id"].as_str().unwrap()));
         all.iter_mut().for_each(shortened);
+        rounded(&mut figures);
         let text = serde_json::to_string_pretty(&figures).unwrap() + "\n";
         check(&data().join(format!("{name}-figures.json")), text.as_bytes());
     }
