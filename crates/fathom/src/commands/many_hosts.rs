@@ -93,13 +93,13 @@ pub fn plan(args: &Plan, socket: &Path) -> Result<u8, Error> {
             fleet.names()[host],
             figures::host(fleet.facts(host))
         ))?;
-        for target in &one.targets {
+        for (number, target) in one.targets.iter().enumerate() {
             let writes = if target.is_overwritten { "; OVERWRITTEN" } else { "" };
             let stack = figures::stack(&target.facts);
             output::say_folded(&format!("  target {}: {stack}{writes}", target.facts.name))?;
-        }
-        if let Some(bytes) = bytes.get(host) {
-            output::say_folded(&format!("  only {bytes}"))?;
+            if let Some(own) = bytes_of(&bytes, host, number) {
+                output::say_folded(&format!("    only {own}"))?;
+            }
         }
     }
     output::say("")?;
@@ -152,7 +152,7 @@ pub fn prepare_sweep(args: &Sweep, socket: &Path, seed: Option<u64>) -> Result<P
         .map(|axis| counted(axis, fleet.names().len()))
         .collect::<Result<Vec<_>, Error>>()?;
     let mut candidates = Vec::new();
-    let mut written: Option<(Vec<PreparedHere>, Vec<String>)> = None;
+    let mut written: Option<(Vec<PreparedHere>, Vec<Vec<String>>)> = None;
     let mut targets: Vec<Target> = Vec::new();
     for named in sweep::combinations(&axes)? {
         let coordinates: Vec<Coordinate> = named.iter().map(sweep::coordinate).collect();
@@ -339,14 +339,27 @@ fn announce(fleet: &Fleet, prepared: &[PreparedHere], repeats: u32) -> Result<()
 
 /// Names every target of every host that would be overwritten, and which bytes of it if hosts divide
 /// them.
-fn overwritten(fleet: &Fleet, prepared: &[PreparedHere], bytes: &[String]) -> Result<(), Error> {
+fn overwritten(
+    fleet: &Fleet,
+    prepared: &[PreparedHere],
+    bytes: &[Vec<String>],
+) -> Result<(), Error> {
     for (place, (host, one)) in fleet.names().iter().zip(prepared).enumerate() {
-        let bytes = bytes.get(place).map_or(String::new(), |bytes| format!(", {bytes}"));
-        for target in one.targets.iter().filter(|target| target.is_overwritten) {
-            let stack = figures::stack(&target.facts);
-            let path = &target.facts.path;
-            output::say_folded(&format!("OVERWRITES on {host}: {path}{bytes}: {stack}"))?;
+        for (number, target) in one.targets.iter().enumerate() {
+            if target.is_overwritten {
+                let own = bytes_of(bytes, place, number);
+                let own = own.map_or(String::new(), |bytes| format!(", {bytes}"));
+                let stack = figures::stack(&target.facts);
+                let path = &target.facts.path;
+                output::say_folded(&format!("OVERWRITES on {host}: {path}{own}: {stack}"))?;
+            }
         }
     }
     Ok(())
+}
+
+/// The bytes of a host's target, if the hosts divide any.
+fn bytes_of(bytes: &[Vec<String>], host: usize, target: usize) -> Option<&str> {
+    let own = bytes.get(host)?.get(target)?;
+    (!own.is_empty()).then_some(own)
 }

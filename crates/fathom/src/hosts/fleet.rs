@@ -228,9 +228,9 @@ impl Fleet {
         &self.hosts[host].facts
     }
 
-    /// The bytes that each host addresses, in words, as they are prepared; empty if hosts do not divide
-    /// the regions.
-    pub fn bytes(&self) -> Vec<String> {
+    /// For each host the bytes that it addresses of each target, in words, as they are prepared; empty
+    /// if hosts do not divide the regions.
+    pub fn bytes(&self) -> Vec<Vec<String>> {
         match self.divides() {
             true => {
                 let own = self.applying().iter().map(|host| host.regions.as_slice());
@@ -240,8 +240,9 @@ impl Fleet {
         }
     }
 
-    /// The bytes that they divide, for each of them: none of any other number of hosts has more.
-    pub fn undivided_bytes(&self) -> Vec<String> {
+    /// The bytes of each target that they divide, for each of them: none of any other number of hosts
+    /// has more.
+    pub fn undivided_bytes(&self) -> Vec<Vec<String>> {
         let whole = |host: &Attending| {
             let point = host.prepared.as_ref().map(|prepared| &prepared.point);
             let streams = point.into_iter().flat_map(|point| &point.streams);

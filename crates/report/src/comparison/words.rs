@@ -203,12 +203,17 @@ fn of_point(point: &ComparedPoint, [before, after]: [&str; 2], margin: f64) -> S
     parts.join("; ")
 }
 
-/// ", where a difference of 8 % would have been seen, and about 12 more trials on each side would
-/// decide".
+/// "; a difference of 8 % in p99 would have been seen, and about 12 more trials on each side would
+/// decide", of the figure that could hide most.
 fn needed(point: &ComparedPoint) -> String {
-    let seen = point.figures.iter().filter_map(|one| one.could_have_seen).reduce(f64::max);
+    let all = point.figures.iter();
+    let seen = all
+        .filter_map(|one| Some((one.could_have_seen?, figure_in_words(&one.figure))))
+        .max_by(|one, other| one.0.total_cmp(&other.0));
     let more = point.figures.iter().filter_map(|one| one.more_trials).max();
-    let seen = seen.map(|share| format!("a difference of {} would have been seen", percent(share)));
+    let seen = seen.map(|(share, figure)| {
+        format!("a difference of {} in {figure} would have been seen", percent(share))
+    });
     let more = more.map(|trials| match trials {
         1 => "one more trial on each side would probably decide".to_owned(),
         several => format!("about {several} more trials on each side would decide"),

@@ -136,8 +136,17 @@ fn divided(hosts: &[HostTrial]) -> Option<Block> {
     if regions.iter().any(|own| own.is_empty()) {
         return None;
     }
+    let in_words = |own: &[String]| match own {
+        [only] => only.clone(),
+        several => {
+            let numbered = (1..).zip(several).filter(|(_, bytes)| !bytes.is_empty());
+            let each = numbered.map(|(number, bytes)| format!("target {number}: {bytes}"));
+            each.collect::<Vec<_>>().join("; ")
+        }
+    };
     let bytes = bytes_in_words(&regions);
-    let facts = hosts.iter().zip(bytes).map(|(host, bytes)| Fact::new(host.host.clone(), bytes));
+    let facts =
+        hosts.iter().zip(bytes).map(|(host, own)| Fact::new(host.host.clone(), in_words(&own)));
     Some(Block::folded("The bytes of each host", Vec::from([Block::Facts(facts.collect())])))
 }
 
