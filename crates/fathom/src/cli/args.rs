@@ -135,7 +135,7 @@ pub enum Command {
     Export(Export),
     /// Convert results of fio or Diskplorer into a result file
     Import(Import),
-    /// Print what bash, zsh or fish completes on this command line
+    /// Print the completions of fathom for bash, zsh or fish
     Completions(Completions),
     /// Write the manual pages into a folder
     Man(Man),
@@ -211,7 +211,7 @@ pub struct Watch {
     /// Keep everything in a result file, which `fathom report` shows
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// A command: it is watched from its start to its end, and its exit code is that of fathom
+    /// A command, which is watched from its start to its end. fathom ends with its exit code
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -298,12 +298,12 @@ pub struct Quick {
 /// `fathom run`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Run {
-    /// What is to be measured.
-    #[command(flatten)]
-    pub request: Request,
     /// How often.
     #[command(flatten)]
     pub repeated: Repeated,
+    /// What is to be measured.
+    #[command(flatten)]
+    pub request: Request,
     /// Watch the disk's requests too: where the time of the I/Os went, and what the slowest hundred
     /// waited for. Needs root, or CAP_BPF and CAP_PERFMON, and costs CPU time
     #[arg(long, help_heading = "Results")]
@@ -320,12 +320,12 @@ pub struct Run {
 /// `fathom plan`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Plan {
-    /// What is to be measured.
-    #[command(flatten)]
-    pub request: Request,
     /// How often.
     #[command(flatten)]
     pub repeated: Repeated,
+    /// What is to be measured.
+    #[command(flatten)]
+    pub request: Request,
     /// Show what each of many hosts would do, by the router behind this socket: `fathom-hosts check`
     /// calls fathom with this option
     #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]

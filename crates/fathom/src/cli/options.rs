@@ -70,7 +70,7 @@ impl Typed {
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub struct Repeated {
     /// Measure this many times, and show all trials as one result, whose half-widths come from the
-    /// scatter of the trials: what results of different days are compared by
+    /// scatter of the trials. `fathom compare` needs several trials to decide
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 1,
           hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,

@@ -112,7 +112,7 @@ pub fn by_axis<'a>(document: &'a Document, axis: &str) -> Option<Sides<'a>> {
         for one in &mut all {
             one.coordinates.retain(|at| at.axis != axis);
             one.name = match one.coordinates.is_empty() {
-                true => "all".to_owned(),
+                true => format!("{axis} {label}"),
                 false => one.place_name(),
             };
         }
@@ -213,7 +213,7 @@ fn side(name: String, document: &Document) -> Side {
 impl<'a> Matched<'a> {
     /// Adds two places of one session, whose difference is the question.
     fn add_as_is(&mut self, before: MeasuredPlace<'a>, after: MeasuredPlace<'a>) {
-        let name = before.name.clone();
+        let name = after.name.clone();
         if before.count() == 0 || after.count() == 0 {
             let why = "all its trials of a side are void".to_owned();
             self.refused.push(RefusedPoint::of(name, why));

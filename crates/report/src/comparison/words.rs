@@ -323,7 +323,12 @@ pub fn whole(
             .filter_map(|wanted| largest(&one.points, wanted, 1 < one.points.len()))
             .collect();
         let most = if most.is_empty() { String::new() } else { format!(" ({})", most.join(", ")) };
-        format!("{} is {}{most}", sides[one.side as usize].name, one.outcome.word(margin))
+        let said = match one.outcome {
+            Standing::Same => format!("shows {}", one.outcome.word(margin)),
+            Standing::OneTrial => "cannot be decided".to_owned(),
+            _ => format!("is {}", one.outcome.word(margin)),
+        };
+        format!("{} {said}{most}", sides[one.side as usize].name)
     };
     let answers: Vec<String> = match against {
         [only] => Vec::from([only.answer.clone()]),

@@ -276,10 +276,15 @@ fn method(of: &Comparison) -> Option<String> {
             "The sides were measured separately: what changed between them is part of the difference."
         }
     };
+    let intervals = match figures {
+        1 => "The interval counts the scatter between trials, and holds".to_owned(),
+        _ => format!(
+            "The intervals count the scatter between trials, and hold for all {figures} figures together"
+        ),
+    };
     Some(format!(
-        "{design} The intervals count the scatter between trials, and hold for all {figures} figures \
-         together in {confidence} of comparisons. No difference: the interval lies within {margin}. Slower or \
-         faster: it lies on one side of zero, and not within {margin}. Undecided: neither; could see is \
-         the difference that 9 of 10 such comparisons would find."
+        "{design} {intervals} in {confidence} of comparisons. No difference: the interval lies within \
+         {margin}. Slower or faster: it lies on one side of zero, and not within {margin}. Undecided: \
+         neither; could see is the difference that 9 of 10 such comparisons would find."
     ))
 }

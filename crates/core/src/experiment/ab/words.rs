@@ -47,7 +47,7 @@ fn answer(found: &AbFound) -> String {
         (true, false) => format!("B is slower than A: {}", list(&worse)),
         (false, true) => format!("B is faster than A: {}", list(&better)),
         (true, true) => {
-            format!("B is slower than A in some and faster in others: {}", list(&worse))
+            format!("B is slower than A in some figures and faster in others: {}", list(&worse))
         }
         (false, false) if open.is_empty() => {
             format!("There is no difference beyond {margin} between A and B: {}", list(&same))
