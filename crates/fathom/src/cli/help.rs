@@ -551,7 +551,14 @@ fn each(command: Command, path: &str, change: &dyn Fn(Command, &Brief) -> Comman
 
 fn examples(help: &Brief) -> String {
     let lines: Vec<String> = help.examples.iter().map(|line| format!("  {line}")).collect();
-    format!("Examples:\n{}", lines.join("\n"))
+    // The defaults above are those of a sweep, a search or a map.
+    let settings = match help.command.strip_prefix("study ") {
+        Some(study) => {
+            format!("\n\nThe study replaces some defaults: see `fathom workloads {study}`.")
+        }
+        None => String::new(),
+    };
+    format!("Examples:\n{}{settings}", lines.join("\n"))
 }
 
 #[cfg(test)]
