@@ -194,5 +194,9 @@ def make_parser() -> argparse.ArgumentParser:
         help="fathom on the hosts [default: fathom; with --local that of this machine]",
     )
     add("--agent-results", metavar="FOLDER", help="the folder of results on each host")
-    add("--lease", metavar="TIME", help="an agent ends if it hears nothing for this long [default: 5s]")
+    add(
+        "--lease",
+        metavar="TIME",
+        help="an agent ends if it hears nothing for this long [default: 5s]",
+    )
     return parser

@@ -479,7 +479,7 @@ pub struct Resume {
     /// Go on with the hosts behind this socket: `fathom-hosts resume` calls fathom with this option
     #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
     pub hosts: Option<PathBuf>,
-    /// The command before each trial of A. It is given again, because a result file has nothing run
+    /// The command before each trial of A. Type it again: fathom runs no command from a result file
     #[arg(long, value_name = "COMMAND")]
     pub before_a: Option<String>,
     /// The command before each trial of B, again
