@@ -143,7 +143,7 @@ fn a_command_that_fails_ends_it_and_is_named() {
     let output = place.run(&[&words[..], &LOAD].concat());
     assert_eq!(code(&output), 3);
     let told = stderr(&output);
-    assert_has(&told, &["--before-b '", "exit status 7", "it said last: no such scheduler"]);
+    assert_has(&told, &["--before-b '", "exit status 7", "its last line was: no such scheduler"]);
     let document = read(&place.join("result.jsonl"));
     assert_eq!((document.trials.len(), order(&place).as_str()), (1, "B"));
     let conclusion = document.conclusion.unwrap();
@@ -168,7 +168,10 @@ fn a_comparison_that_was_killed_goes_on_where_it_was() {
     // A result file has no command run.
     let refused = cut.run(&["resume", "result.jsonl"]);
     assert_eq!(code(&refused), 2, "{}", stderr(&refused));
-    assert_has(&stderr(&refused), &["--before-a", "a result file has none run", "add --before-a"]);
+    assert_has(
+        &stderr(&refused),
+        &["--before-a", "fathom runs no command from a result file", "add --before-a"],
+    );
     let other = ["--before-a", "echo X >> order", "--before-b", BEFORE[3]];
     let refused = cut.run(&[&["resume", "result.jsonl"][..], &other].concat());
     assert_eq!((code(&refused), order(&cut).as_str()), (2, ""));

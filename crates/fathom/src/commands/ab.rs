@@ -169,20 +169,20 @@ pub fn same_commands(recorded: &Ab, typed: [Option<&str>; 2]) -> Result<(), Erro
         (Some(then), None) => (
             option.to_owned(),
             format!(
-                "it was begun with the command {}, and a result file has none run",
+                "it was begun with the command {}, and fathom runs no command from a result file",
                 typed_word(then)
             ),
         ),
         (_, Some(now)) => (
             format!("{option} {}", typed_word(now)),
-            "it was begun without this command".to_owned(),
+            "it was not begun with this command".to_owned(),
         ),
         (None, None) => return Ok(()),
     };
     let words = before(recorded).in_words();
     let remedy = match words.trim() {
         "" => "leave it out".to_owned(),
-        words => format!("look at what it runs, and if that may be, add {words}"),
+        words => format!("read the commands, and if you want to run them, add {words}"),
     };
     Err(Error::option(about, problem, remedy))
 }

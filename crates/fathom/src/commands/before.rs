@@ -84,7 +84,7 @@ pub fn run(side: &str, command: &str) -> Result<(), Error> {
     }
     let said = match last_line.recv_timeout(REST).unwrap_or_default() {
         line if line.is_empty() => "it said nothing".to_owned(),
-        line => format!("it said last: {line}"),
+        line => format!("its last line was: {line}"),
     };
     let ended = match (status.code(), status.signal()) {
         (Some(code), _) => format!("it ended with exit status {code}"),
@@ -167,8 +167,8 @@ mod tests {
         let told = |command| run("A", command).unwrap_err().to_string();
         assert_eq!(
             told("echo one; echo two >&2; echo; exit 3"),
-            "--before-a 'echo one; echo two >&2; echo; exit 3': it ended with exit status 3, and it \
-             said last: two: make it succeed when `sh -c` runs it here, and begin again"
+            "--before-a 'echo one; echo two >&2; echo; exit 3': it ended with exit status 3, and \
+             its last line was: two: make it succeed when `sh -c` runs it here, and begin again"
         );
         assert!(told("exit 1").contains("exit status 1, and it said nothing:"));
         assert!(told("kill -9 $$").contains("signal 9 ended it, and it said nothing:"));
