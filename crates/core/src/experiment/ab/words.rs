@@ -142,11 +142,11 @@ impl ComparedFigure {
         }
     }
 
-    /// A difference, as a share: "8 %", "3.2 times that of A".
+    /// A difference, as a share: "8 %", "a factor of 3.2".
     pub fn seen(share: f64) -> String {
         match 1.0 + share {
             times if times < MANY => percent(share),
-            times => format!("{times:.1} times that of A"),
+            times => format!("a factor of {times:.1}"),
         }
     }
 
