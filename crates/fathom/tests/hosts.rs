@@ -312,7 +312,7 @@ fn a_host_that_is_killed_is_missing_and_the_others_go_on() {
     let (status, _, said) = running.end();
     // Without a condition it would be 0, as for every result that is suspect.
     assert_eq!(status.code(), Some(6), "{said}");
-    assert_has(&said, &["a host was lost: whether the conditions and promises hold is unknown"]);
+    assert_has(&said, &["--fail-if 'iops<1': unknown, because a host was lost"]);
     router.end();
     let all = read(&place.join("all.jsonl"));
     assert_eq!(

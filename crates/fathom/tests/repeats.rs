@@ -108,6 +108,22 @@ fn a_condition_is_one_of_all_trials_together() {
 }
 
 #[test]
+fn a_percentile_is_as_uncertain_as_the_trials_scatter() {
+    let place = Place::in_memory();
+    let device = "sim:queue,service-time=2ms,noise-between=4%";
+    let words = ["run", device, "-q", "16", "-d", "2s", "--repeats", "10", "--seed", "7"];
+    let output = place.run(&[&words[..], &["--out", "result.jsonl"]].concat());
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let summary = summary(&place);
+    // Within a trial all times are alike. Student's interval of ten trials is 0.72 times their scatter.
+    for figure in ["iops", "p50_ns", "p99_ns", "p99_9_ns"] {
+        let of = |part: &str| summary["figures"][figure][part].as_f64().unwrap();
+        let share = of("half_width") / of("value");
+        assert!((0.01..0.06).contains(&share), "{figure}: {share}");
+    }
+}
+
+#[test]
 fn a_portrait_is_repeated_in_passes() {
     let place = Place::in_memory();
     let words = ["quick", DEVICE, "-d", "200ms", "--warm-up=0s", "--repeats", "3", "--no-probe"];

@@ -329,6 +329,19 @@ fn a_threshold_decides_about_the_exit_code() {
     let (code_of, said) = run("p99>300us", "b.jsonl");
     assert_eq!(code_of, 6, "{said}");
     assert_has(&said, &["error: --fail-if 'p99>300us': p99 is 400 us", "random read 4 KiB"]);
+    // The answer says it, in the file and in each report of it: who reads it later types no condition.
+    let shown = stdout(&place.run(&["report", "b.jsonl"]));
+    assert_has(
+        &shown.replace('\n', " "),
+        &["; fails by --fail-if 'p99>300us': p99 is 400 us", "; sound"],
+    );
+    let page = stdout(&place.run(&["report", "b.jsonl", "--html", "-"]));
+    assert_has(
+        &page,
+        &["<p class=\"answer is-void\">", "fails by --fail-if &#39;p99&gt;300us&#39;: p99 is"],
+    );
+    let kept = stdout(&place.run(&["report", "a.jsonl"]));
+    assert_has(&kept, &["--fail-if 'p99>1ms' does not apply."]);
     assert_eq!(run("iops<90k", "c.jsonl").0, 6);
     assert_eq!(run("bandwidth<300MB/s", "d.jsonl").0, 0);
     assert_eq!(run("suspect", "e.jsonl").0, 0);

@@ -6,10 +6,12 @@ use fathom_core::facts::Answer;
 use fathom_core::spec::Rated;
 use fathom_core::stats::Estimate;
 
-use crate::document::{Command, Document, Found, Role, Severity, SustainFound, Trial, Verdict};
+use crate::document::{
+    Command, Document, Found, Metric, Role, Severity, SustainFound, Trial, Verdict,
+};
 use crate::figures;
 use crate::results::Results;
-use crate::thresholds::{Measured, Metric, measured, of_spots};
+use crate::thresholds::{Measured, measured, of_spots};
 
 /// After less time than this, a burst credit or a cache may still answer.
 const SHORT: Span = Span::from_secs(600);

@@ -1,7 +1,7 @@
 //! The trials of an experiment by their places: those at one place are repeats of each other and
 //! have common figures. Tables and charts of every kind use this arrangement.
 
-use fathom_core::measure::Flow;
+use fathom_core::measure::{Flow, Stretch};
 use fathom_core::stats::{self, Estimate, Slice};
 use fathom_core::{Bytes, Quantile, Span};
 
@@ -322,32 +322,41 @@ pub fn pooled(trials: &[&Trial], quantiles: &[Quantile]) -> Summary {
     if let [only] = trials {
         return figures::summary(only, None, quantiles);
     }
+    let totals: Vec<Flow> = trials.iter().map(|trial| trial.total(None)).collect();
     let mut flow = Flow::new(trials.iter().any(|trial| trial.is_open()));
     let mut slices: Vec<Slice> = Vec::new();
     let mut stretches = Vec::new();
     let mut window = Span(0);
-    for trial in trials {
-        flow.merge(&trial.total(None));
+    for (trial, total) in trials.iter().zip(&totals) {
+        flow.merge(total);
         slices.extend(stats::slices(trial.intervals()));
-        stretches.extend(TrialPart::whole(trial).stretches());
+        // One trial after the other: what begins at the same time counts as one slice of time.
+        let own = TrialPart::whole(trial).stretches().into_iter();
+        stretches.extend(own.map(|one| Stretch { start: window + one.start, ..one }));
         window += trial.window();
     }
+    // The scatter of repeats counts if it is larger than the scatter within each of them. Fewer than
+    // four repeats say nothing about it.
+    let with_scatter = |estimate: Estimate, of_trials: Vec<f64>| {
+        let apart = stats::mean(&of_trials).and_then(|mean| mean.half_width);
+        Estimate { half_width: wider(estimate.half_width, apart), ..estimate }
+    };
     let rate = |total: u64, series: Vec<f64>, of: &dyn Fn(&Flow) -> u64| {
-        let estimate = stats::rate(total, window, &series)?;
-        let each = trials.iter().map(|trial| {
-            let seconds = trial.window().as_secs_f64().max(f64::MIN_POSITIVE);
-            of(&trial.total(None)) as f64 / seconds
-        });
-        // The scatter of repeats counts if it is larger than the scatter within each of them. Fewer
-        // than four repeats say nothing about it.
-        let apart = stats::mean(&each.collect::<Vec<f64>>()).and_then(|mean| mean.half_width);
-        let half_width = wider(estimate.half_width, apart);
-        Some(Estimate { half_width, ..estimate })
+        let seconds = |trial: &Trial| trial.window().as_secs_f64().max(f64::MIN_POSITIVE);
+        let each = trials.iter().zip(&totals);
+        let each = each.map(|(trial, total)| of(total) as f64 / seconds(trial)).collect();
+        Some(with_scatter(stats::rate(total, window, &series)?, each))
+    };
+    let estimates = figures::quantile_estimates(&flow, &stretches, None, quantiles);
+    let quantile = |(estimate, at): (Option<Estimate>, &Quantile)| {
+        let times = totals.iter().map(Flow::response_time).filter(|own| stats::carries(own, *at));
+        let each = times.filter_map(|own| own.quantile(*at));
+        Some(with_scatter(estimate?, each.map(|value| value as f64).collect()))
     };
     Summary {
         iops: rate(flow.ios(), stats::iops_series(&slices, None), &Flow::ios),
         bandwidth: rate(flow.bytes.0, stats::bandwidth_series(&slices, None), &|flow| flow.bytes.0),
-        quantiles: figures::quantile_estimates(&flow, &stretches, None, quantiles),
+        quantiles: estimates.into_iter().zip(quantiles).map(quantile).collect(),
     }
 }
 

@@ -1,50 +1,13 @@
 //! Thresholds: the conditions under which a result counts as failed, such as a p99 above 2 ms.
 
-use fathom_core::Quantile;
-use fathom_core::stats::{Estimate, Figure};
+use fathom_core::facts::Answer;
+use fathom_core::stats::Estimate;
+use fathom_core::typed_word;
 
 use crate::comparison::{self, Question, Requirement, RequirementOutcome};
-use crate::document::{Document, Found, Role, Trial, Verdict};
+use crate::document::{Condition, Document, Ended, Found, Metric, Role, Threshold, Trial, Verdict};
 use crate::figures::{self, plus_minus};
 use crate::results::{Results, Spot, chosen, mean_and_max, pooled};
-
-/// A condition under which a result fails.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Threshold {
-    /// As it was typed.
-    pub typed: String,
-    /// What it means.
-    pub condition: Condition,
-}
-
-/// What makes a result fail.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Condition {
-    /// A figure is above the bound, ...
-    Above(Metric, f64),
-    /// ... or below it.
-    Below(Metric, f64),
-    /// The verdict is this one or a graver one.
-    Verdict(Verdict),
-    /// A figure of side B is shown to be worse than that of side A by more than this share: of a result
-    /// with two sides alone.
-    Worse(Figure, f64),
-}
-
-/// A figure of a result, of all streams and both directions together.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Metric {
-    /// I/Os per second.
-    Iops,
-    /// Bytes per second.
-    Bandwidth,
-    /// The mean response time in nanoseconds.
-    Mean,
-    /// The longest one.
-    Max,
-    /// A quantile of it.
-    Quantile(Quantile),
-}
 
 /// What was measured at one place.
 pub(crate) struct Measured<'a> {
@@ -52,6 +15,51 @@ pub(crate) struct Measured<'a> {
     pub name: String,
     /// Its trials.
     pub trials: Vec<&'a Trial>,
+}
+
+/// What became of the conditions of a result, in their order: with `yes` it fails. None of a result that
+/// is void or was not finished, which says more than they do.
+pub fn outcomes(document: &Document) -> Vec<RequirementOutcome> {
+    let finished = document.conclusion.as_ref().is_some_and(|end| end.ended == Ended::Completed);
+    if !finished || document.verdict() == Some(Verdict::Void) {
+        return Vec::new();
+    }
+    let lost = lacks_a_host(document);
+    let results = measured(document);
+    let mut of_sides = judged(document, of_two_sides(&document.conditions)).into_iter().flatten();
+    let of = |threshold: &Threshold| {
+        let option = format!("--fail-if {}", typed_word(&threshold.typed));
+        let outcome = |holds: Answer, text: String| RequirementOutcome {
+            typed: threshold.typed.clone(),
+            holds,
+            text,
+        };
+        if lost {
+            // Nothing shows that it does not apply.
+            return outcome(Answer::Yes, format!("{option}: unknown, because a host was lost"));
+        }
+        if matches!(threshold.condition, Condition::Worse(..)) {
+            let undecided = format!("{option} is not decided, because there are no two sides");
+            return match of_sides.next() {
+                Some(one) => RequirementOutcome { text: format!("--fail-if {}", one.text), ..one },
+                None => outcome(Answer::Unknown, undecided),
+            };
+        }
+        let why = match results.as_slice() {
+            [] => Some("there is no result".to_owned()),
+            all => of_all(all, threshold.condition),
+        };
+        match why {
+            Some(why) => outcome(Answer::Yes, format!("{option}: {why}")),
+            None => outcome(Answer::No, format!("{option} does not apply")),
+        }
+    };
+    document.conditions.iter().map(of).collect()
+}
+
+/// Whether one of many hosts was lost, so that figures lack its part.
+pub fn lacks_a_host(document: &Document) -> bool {
+    document.trials.iter().any(|trial| trial.hosts.iter().any(|host| host.lost.is_some()))
 }
 
 /// The thresholds that say how much worse one side may be than the other.
@@ -66,34 +74,18 @@ pub fn of_two_sides(thresholds: &[Threshold]) -> Vec<Requirement> {
 }
 
 /// What became of these conditions on the sides of a result; none if it has no two sides.
-pub fn judged(
-    document: &Document,
-    requirements: Vec<Requirement>,
-) -> Option<Vec<RequirementOutcome>> {
+fn judged(document: &Document, requirements: Vec<Requirement>) -> Option<Vec<RequirementOutcome>> {
+    if requirements.is_empty() {
+        return None;
+    }
     let sides = comparison::by_axis(document, "side")?;
     let figures = requirements.iter().map(|one| one.figure).collect();
     let question = Question { figures, margin: 0.05, requirements };
     Some(comparison::compare(sides, &question).comparison.requirements)
 }
 
-/// The thresholds that a result has crossed, those of two sides aside: for each a clause that says where, and what the figure is
-/// there. A figure that is unknown counts as one that has crossed it, because nothing shows that it has
-/// not.
-pub fn crossed(document: &Document, thresholds: &[Threshold]) -> Vec<(String, String)> {
-    let all = measured(document);
-    let of = |threshold: &&Threshold| !matches!(threshold.condition, Condition::Worse(..));
-    let thresholds = thresholds.iter().filter(of);
-    let of = |threshold: &Threshold| {
-        let why = match all.as_slice() {
-            [] => Some("there is no result".to_owned()),
-            all => of_all(all, threshold.condition),
-        };
-        why.map(|why| (threshold.typed.clone(), why))
-    };
-    thresholds.filter_map(of).collect()
-}
-
-/// The first of these results that fails, and how many others do.
+/// The first of these results that fails, and how many others do. A figure that is unknown counts as one
+/// that fails, because nothing shows that it does not.
 fn of_all(all: &[Measured<'_>], condition: Condition) -> Option<String> {
     let fails = |one: &Measured<'_>| {
         failure(&one.trials, condition).map(|figure| format!("{figure} with {}", one.name))

@@ -14,7 +14,7 @@ use clap::{
     ValueEnum,
 };
 use fathom_core::{Bytes, Quantile, Span, printable};
-use fathom_report::thresholds::{Metric, Threshold};
+use fathom_report::document::{Metric, Threshold};
 
 use super::axes::{self, AxisArg};
 use super::comparing::Compare;
@@ -537,6 +537,16 @@ impl Args {
             },
             _ => None,
         }
+    }
+
+    /// The conditions under which the result of this command line fails.
+    pub fn fail_if(mut self) -> Vec<Threshold> {
+        let results = match &mut self.command {
+            Command::Run(run) => Some(&mut run.results),
+            Command::Quick(quick) => Some(&mut quick.results),
+            _ => self.of_experiment().map(|(_, results)| results),
+        };
+        results.map(|results| std::mem::take(&mut results.fail_if)).unwrap_or_default()
     }
 
     fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {

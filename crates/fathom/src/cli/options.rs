@@ -8,7 +8,7 @@ use fathom_core::spec::{
     self, Hint, IoPriority, Limit, Pattern, Rests, SubmissionThread, SyncMode, Workers,
 };
 use fathom_core::{Bytes, Rate, Span, typed_path};
-use fathom_report::thresholds::Threshold;
+use fathom_report::document::Threshold;
 
 use super::parts::{self, PartArg};
 use super::patterns;

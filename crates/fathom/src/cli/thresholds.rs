@@ -2,7 +2,7 @@
 
 use fathom_core::verdict::Verdict;
 use fathom_report::comparison::Requirement;
-use fathom_report::thresholds::{Condition, Metric, Threshold};
+use fathom_report::document::{Condition, Metric, Threshold};
 
 use super::comparing::requirement;
 use super::rates::{rated_bandwidth, rated_iops};

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use fathom_core::facts::Answer;
 use fathom_core::{typed_path, typed_word};
-use fathom_report::document::{Document, Ended, Line, Verdict};
+use fathom_report::document::{Command, Document, Line, Threshold};
 use fathom_report::page::Level;
-use fathom_report::promises::{Promise, promises};
+use fathom_report::promises::promises;
 use fathom_report::summary::summary;
 use fathom_report::terminal;
-use fathom_report::thresholds::{self, Threshold};
+use fathom_report::thresholds::{lacks_a_host, of_two_sides, outcomes};
 
 use super::read_result;
 use crate::cli::options::{Reports, Results};
@@ -71,7 +71,7 @@ impl Outputs {
         html_beside: bool,
     ) -> Result<(Self, Journal), Error> {
         if command != "ab"
-            && let Some(one) = thresholds::of_two_sides(&typed.fail_if).first()
+            && let Some(one) = of_two_sides(&typed.fail_if).first()
         {
             return Err(without_sides(&one.typed));
         }
@@ -155,7 +155,8 @@ impl Outputs {
         journal: &mut Journal,
         also: impl FnOnce(&Journal) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let document = read_result::document(journal)?;
+        let conditions = self.fail_if.clone();
+        let document = Document { conditions, ..read_result::document(journal)? };
         let level = level(&document, self.details);
         let text = terminal::document(&document, level, &style());
         let shown = output::say_text(text.trim_end_matches('\n'));
@@ -181,7 +182,7 @@ impl Outputs {
         let said = said.and(self.say_page(journal));
         let reports = self.written.write(document, level(document, self.details));
         let trace = self.trace.as_ref().map_or(Ok(()), |trace| output::say(&trace.close()?));
-        let kept = holds(document, &self.fail_if, &promises(document));
+        let kept = holds(document);
         journal.outcome().and(said).and(reports).and(trace).and(kept)
     }
 
@@ -196,54 +197,41 @@ impl Outputs {
     }
 }
 
-/// Whether a result that is not void stays within all thresholds, and keeps these promises.
+/// Whether a result that is not void stays within all conditions, and keeps what was promised.
 ///
 /// # Errors
 ///
-/// When it has crossed one, or has not kept one. A result that is void, or that was not finished, has
-/// an exit code of its own.
-pub fn holds(
-    document: &Document,
-    fail_if: &[Threshold],
-    promises: &[Promise],
-) -> Result<(), Error> {
-    let finished = document.conclusion.as_ref().is_some_and(|end| end.ended == Ended::Completed);
-    let lost =
-        document.trials.iter().any(|trial| trial.hosts.iter().any(|host| host.lost.is_some()));
-    if lost && !(fail_if.is_empty() && promises.is_empty()) {
-        let why = "a host was lost: whether the conditions and promises hold is unknown".to_owned();
-        return Err(Error::Failed(Vec::from([why])));
-    }
-    if !finished || document.verdict() == Some(Verdict::Void) {
-        return Ok(());
-    }
-    let crossed = thresholds::crossed(document, fail_if).into_iter();
-    let crossed = crossed.map(|(typed, why)| format!("--fail-if {}: {why}", typed_word(&typed)));
-    let (worse, open) = of_two_sides(document, fail_if)?;
-    let broken = promises.iter().filter(|one| one.kept == Answer::No);
-    let all: Vec<String> = crossed.chain(worse).chain(broken.map(|one| one.text.clone())).collect();
-    match (all.is_empty(), open.is_empty()) {
-        (false, _) => Err(Error::Failed(all)),
-        (true, false) => Err(Error::Undecided(open)),
+/// When it has crossed one, or has not kept a promise, or that is undecided. A result that is void, or
+/// that was not finished, has an exit code of its own.
+pub fn holds(document: &Document) -> Result<(), Error> {
+    let (conditions, promises) = (outcomes(document), promises(document));
+    let of = |wanted: Answer| {
+        let those = conditions.iter().filter(move |one| one.holds == wanted);
+        those.map(|one| one.text.clone())
+    };
+    let lost = (lacks_a_host(document) && !promises.is_empty())
+        .then(|| "a host was lost: whether the promises are kept is unknown".to_owned());
+    let broken = promises.iter().filter(|one| one.kept == Answer::No).map(|one| one.text.clone());
+    let broken = broken.chain(lost);
+    let failed: Vec<String> = of(Answer::Yes).chain(broken).collect();
+    let undecided: Vec<String> = of(Answer::Unknown).collect();
+    match (failed.is_empty(), undecided.is_empty()) {
+        (false, _) => Err(Error::Failed(failed)),
+        (true, false) => Err(Error::Undecided(undecided)),
         (true, true) => Ok(()),
     }
 }
 
-/// The conditions on two sides that hold, and those that are undecided.
-fn of_two_sides(
-    document: &Document,
-    fail_if: &[Threshold],
-) -> Result<(Vec<String>, Vec<String>), Error> {
-    let asked = thresholds::of_two_sides(fail_if);
-    let Some(first) = asked.first().map(|one| one.typed.clone()) else {
-        return Ok(Default::default());
-    };
-    let outcomes = thresholds::judged(document, asked).ok_or_else(|| without_sides(&first))?;
-    let of = |wanted: Answer| {
-        let those = outcomes.iter().filter(|one| one.holds == wanted);
-        those.map(|one| format!("--fail-if {}", one.text)).collect()
-    };
-    Ok((of(Answer::Yes), of(Answer::Unknown)))
+/// Refuses conditions on two sides for a result that has one.
+///
+/// # Errors
+///
+/// When there are such conditions.
+pub fn have_sides(document: &Document, fail_if: &[Threshold]) -> Result<(), Error> {
+    match of_two_sides(fail_if).first() {
+        Some(one) if document.header.command != Command::Ab => Err(without_sides(&one.typed)),
+        _ => Ok(()),
+    }
 }
 
 fn without_sides(typed: &str) -> Error {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_report::document::{Document, Verdict};
+use fathom_report::document::{Document, Threshold, Verdict};
 use fathom_report::summary::summary;
 use fathom_report::{csv, markdown, terminal};
 
@@ -10,7 +10,7 @@ use super::images::{self, Format};
 use super::read_result::ReadResult;
 use super::written::put;
 use super::{outputs, read_result, report_watch};
-use crate::cli::args::Report;
+use crate::cli::args::{Args, Report};
 use crate::cli::options::Reports;
 use crate::error::{Error, exit};
 use crate::output::{self, is_stdout};
@@ -41,10 +41,11 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
         output::leave_stdout_to_the_document();
     }
     outputs::distinct(files)?;
-    let document = match read_result::read_any(&args.result)? {
+    let mut document = match read_result::read_any(&args.result)? {
         ReadResult::Document(document) => *document,
         ReadResult::Watch(watch) => return report_watch::perform(args, &watch),
     };
+    document.conditions = conditions(args, &document)?;
     if args.summary {
         let json = serde_json::to_string_pretty(&summary(&document));
         let json = json.expect("these types have string keys and no failing parts");
@@ -81,12 +82,23 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
     judged(args, &document)
 }
 
+/// The conditions under which the result fails: those that were typed now, or those with which it was
+/// measured.
+fn conditions(args: &Report, document: &Document) -> Result<Vec<Threshold>, Error> {
+    outputs::have_sides(document, &args.fail_if)?;
+    Ok(match args.fail_if.is_empty() {
+        false => args.fail_if.clone(),
+        // A line that this version does not know has none that it knows.
+        true => Args::reread(&document.header.command_line).map(Args::fail_if).unwrap_or_default(),
+    })
+}
+
 /// The exit code: with thresholds that of the command which measured.
 fn judged(args: &Report, document: &Document) -> Result<u8, Error> {
     if args.fail_if.is_empty() {
         return Ok(exit::MEASURED);
     }
-    outputs::holds(document, &args.fail_if, &[])?;
+    outputs::holds(document)?;
     Ok(if document.verdict() == Some(Verdict::Void) { exit::VOID } else { exit::MEASURED })
 }
 

@@ -3,9 +3,9 @@
 use fathom_core::Utc;
 
 use super::{Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape};
+use crate::document::Metric;
 use crate::figures;
 use crate::history::{HistorySeries, HistoryValue};
-use crate::thresholds::Metric;
 
 /// A day in nanoseconds.
 const DAY: f64 = 86_400e9;

@@ -8,6 +8,7 @@
 //! percentile is ever stored.
 
 mod calibration;
+mod conditions;
 mod distribution;
 mod experiment;
 mod gamma;
@@ -33,6 +34,7 @@ pub use calibration::{
     CALIBRATION_FORMAT, CALIBRATION_FORMAT_VERSION, Calibration, CalibrationInput, CalibrationRow,
     LeftOut, WakeUp, calibration_schema,
 };
+pub use conditions::{Condition, Metric, Threshold};
 pub use distribution::{Distribution, DistributionForm};
 pub use experiment::{Experiment, Found};
 pub use fathom_core::calibration::{Ceiling, Cost, NullTarget};
@@ -320,6 +322,9 @@ pub struct Document {
     pub conclusion: Option<Conclusion>,
     /// Whether the last line was torn, and was left out.
     pub torn: bool,
+    /// The conditions under which it fails. They are not in the file, except on its command line: who
+    /// reads it says which there are.
+    pub conditions: Vec<Threshold>,
 }
 
 impl Document {

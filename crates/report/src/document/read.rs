@@ -163,7 +163,13 @@ fn read_lines<T: DeserializeOwned + Into<Trial>>(
         Ok(header) => header,
         Err(error) => return Ok(Err(error)),
     };
-    let mut document = Document { header, trials: Vec::new(), conclusion: None, torn: false };
+    let mut document = Document {
+        header,
+        trials: Vec::new(),
+        conclusion: None,
+        torn: false,
+        conditions: Vec::new(),
+    };
     for number in 2.. {
         if end == End::File {
             break;

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::NotUsed;
 use crate::comparison::Identity;
+use crate::document::Metric;
 use crate::document::{
     Command, Document, Found, Header, Point, Role, Target, TargetKind, Trial, Verdict,
 };
 use crate::figures;
 use crate::results::{Results, chosen};
-use crate::thresholds::Metric;
 
 /// What is asked of the results.
 #[derive(Clone, Debug, Default)]

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::comparison::{FactDifference, FactWeight, header_differences};
+use crate::document::Metric;
 use crate::document::harmless;
-use crate::thresholds::Metric;
 pub use entry::{HistoryEntry, HistoryRequest};
 pub(crate) use words::{capital, moment, moved};
 

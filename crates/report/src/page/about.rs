@@ -7,6 +7,7 @@ use super::{Block, Fact, Level, Outcome, Remark, Sentence, Tone};
 use crate::document::{Command, Document, Ended, Found, Host, Verdict};
 use crate::figures;
 use crate::promises::{Promise, advice, promises};
+use crate::thresholds::outcomes;
 
 /// With more targets than this, not every target is named.
 const TARGETS: usize = 8;
@@ -163,6 +164,7 @@ fn conclusion(document: &Document) -> Vec<Sentence> {
     let found = document.conclusion.iter().flat_map(|conclusion| &conclusion.sentences);
     sentences.extend(found.map(Sentence::plain));
     sentences.extend(promised(document));
+    sentences.extend(conditions(document));
     sentences
 }
 
@@ -180,6 +182,18 @@ fn promised(document: &Document) -> Vec<Sentence> {
     };
     let all = promises.into_iter().map(sentence);
     all.chain(more.map(|text| Sentence { tone: Tone::Quiet, text })).collect()
+}
+
+/// Whether the conditions under which it fails apply.
+fn conditions(document: &Document) -> impl Iterator<Item = Sentence> {
+    outcomes(document).into_iter().map(|one| Sentence {
+        tone: match one.holds {
+            Answer::Yes => Tone::Bad,
+            Answer::No => Tone::Good,
+            Answer::Unknown => Tone::Doubtful,
+        },
+        text: format!("{}.", one.text),
+    })
 }
 
 /// The checks that were not made, if no section of the page says why.

@@ -13,6 +13,7 @@ use crate::document::{Command, Document, Ended, Found, Severity, Stream, Trial, 
 use crate::figures::{self, Summary, TrialPart, plus_minus};
 use crate::promises::promises;
 use crate::results::{QUANTILES, Results, Spot};
+use crate::thresholds::outcomes;
 
 /// The percentile that an answer names: its place among [`QUANTILES`].
 const TAIL: usize = 1;
@@ -22,15 +23,23 @@ const TAIL: usize = 1;
 pub fn answer(document: &Document) -> Sentence {
     let verdict = document.verdict();
     let promises = promises(document);
+    let mut conditions = outcomes(document);
+    conditions.retain(|one| one.holds != Answer::No);
+    let fails = conditions.iter().any(|one| one.holds == Answer::Yes);
     let tone = match verdict {
         None => Tone::Strong,
-        Some(_) if promises.iter().any(|one| one.kept == Answer::No) => Tone::Bad,
+        Some(_) if fails || promises.iter().any(|one| one.kept == Answer::No) => Tone::Bad,
+        Some(Verdict::Sound) if !conditions.is_empty() => Tone::Doubtful,
         Some(Verdict::Sound) => Tone::Good,
         Some(Verdict::Suspect) => Tone::Doubtful,
         Some(Verdict::Void) => Tone::Bad,
     };
     let promised = promises.into_iter().map(|one| one.text);
-    let found = [found(document)].into_iter().chain(unlike(document)).chain(promised);
+    let failed = conditions.into_iter().map(|one| match one.holds {
+        Answer::Yes => format!("fails by {}", one.text),
+        Answer::No | Answer::Unknown => format!("undecided: {}", one.text),
+    });
+    let found = [found(document)].into_iter().chain(unlike(document)).chain(promised).chain(failed);
     let parts: Vec<String> = found.chain(ended(document)).chain(worth(document)).collect();
     Sentence { tone, text: parts.join("; ") }
 }

@@ -130,6 +130,7 @@ pub fn sweep() -> Document {
         trials,
         conclusion: concluded(Ended::Completed, &sentences, Some(found)),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -157,7 +158,7 @@ pub fn repeats() -> Document {
     let line = ["fathom", "run", "/data/test", "-q", "8", "--repeats", "3"];
     let header = header(Command::Run, &line, &[file("/data/test")], 3);
     let conclusion = concluded(Ended::Completed, &[], None);
-    Document { header, trials: trials.collect(), conclusion, torn: false }
+    Document { header, trials: trials.collect(), conclusion, torn: false, conditions: Vec::new() }
 }
 
 /// Two sides by turns, of which the second takes an eighth longer, with the conclusion of the
@@ -192,7 +193,7 @@ pub fn ab() -> Document {
         sentences: concluded.sentences,
         found: concluded.found.as_ref().map(Found::from),
     };
-    Document { header, trials, conclusion: Some(conclusion), torn: false }
+    Document { header, trials, conclusion: Some(conclusion), torn: false, conditions: Vec::new() }
 }
 
 /// A sweep over three axes, with a plot for each value of the third.
@@ -234,6 +235,7 @@ pub fn cube() -> Document {
         trials,
         conclusion: concluded(Ended::Completed, &[], Some(found)),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -279,7 +281,7 @@ pub fn families() -> Document {
     let line = ["fathom", "sweep", "/data/test", "--axis", "pattern=sequential,random"];
     let mut header = header(Command::Sweep, &line, &[file("/data/test")], 6);
     header.experiment = Some(experiment("sweep", &base, axes, &[]));
-    Document { header, trials, conclusion: None, torn: false }
+    Document { header, trials, conclusion: None, torn: false, conditions: Vec::new() }
 }
 
 /// The figures that a search has for a trial, as in the report.
@@ -341,6 +343,7 @@ pub fn peak() -> Document {
         trials,
         conclusion: concluded(Ended::Completed, &sentences, Some(found)),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -393,6 +396,7 @@ pub fn objective() -> Document {
         trials,
         conclusion: concluded(Ended::Completed, &sentences, Some(found)),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -535,6 +539,7 @@ pub fn map() -> Document {
         trials: map_trials(&published),
         conclusion: concluded(Ended::Completed, &sentences, Some(found)),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -586,6 +591,7 @@ fn sustained(paces: &[f64], sentence: &str) -> Document {
         trials,
         conclusion: concluded(Ended::Completed, &[sentence], Some(found)),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -623,6 +629,7 @@ fn tested(
         trials,
         conclusion: concluded(Ended::Completed, &[sentence], found),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 

@@ -111,6 +111,7 @@ pub fn run_on_hosts() -> Document {
             found: None,
         }),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -175,5 +176,6 @@ pub fn scaling() -> Document {
             found: Some(found),
         }),
         torn: false,
+        conditions: Vec::new(),
     }
 }

@@ -397,6 +397,7 @@ pub fn empty() -> Document {
         trials: Vec::new(),
         conclusion: None,
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -442,6 +443,7 @@ pub fn quick() -> Document {
             found: None,
         }),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -509,6 +511,7 @@ pub fn open() -> Document {
             found: None,
         }),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -574,6 +577,7 @@ pub fn void() -> Document {
         trials: Vec::from([document::Trial::new(&trial, &judgement)]),
         conclusion: Some(Conclusion { ended: Ended::Failed, sentences: Vec::new(), found: None }),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -652,6 +656,7 @@ pub fn parted() -> Document {
             found: None,
         }),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -696,6 +701,7 @@ pub fn streams() -> Document {
             found: None,
         }),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
@@ -743,6 +749,7 @@ pub fn interrupted() -> Document {
             found: None,
         }),
         torn: false,
+        conditions: Vec::new(),
     }
 }
 
