@@ -61,6 +61,11 @@ pub enum TargetError {
         /// The error of opening it.
         cause: io::Error,
     },
+    /// It is a block device that /sys does not show, so its size and its users are unknown.
+    Unseen {
+        /// As the user named it.
+        name: String,
+    },
     /// Its file system, or it itself, is read-only.
     ReadOnly {
         /// As the user named it.
@@ -209,6 +214,7 @@ impl TargetError {
             | Self::Special { name, .. }
             | Self::NoStorage { name, .. }
             | Self::NoDevice { name, .. }
+            | Self::Unseen { name }
             | Self::ReadOnly { name, .. }
             | Self::Empty { name, .. }
             | Self::DirectUnsupported { name, .. }
@@ -235,6 +241,7 @@ impl TargetError {
             | Self::Special { .. }
             | Self::NoStorage { .. }
             | Self::NoDevice { .. }
+            | Self::Unseen { .. }
             | Self::Empty { .. }
             | Self::Changed { .. } => self.told_of_what_it_is(),
             Self::Misaligned { .. }
@@ -312,6 +319,10 @@ impl TargetError {
             Self::NoDevice { cause, .. } => told(
                 format!("it has no device behind it ({})", plain(cause)),
                 "insert or attach it, or name another; `lsblk` lists them",
+            ),
+            Self::Unseen { .. } => told(
+                "its size and its users are unknown, because /sys/class/block does not show it",
+                "run fathom where the kernel's /sys can be seen, or measure a file",
             ),
             Self::Empty { name, kind: TargetKind::File } => told(
                 "it is empty",

@@ -236,9 +236,11 @@ fn block_device(
     let path = Path::new(&path);
     target.kind = TargetKind::BlockDevice;
     let Some(device) = system.device(number) else {
-        // A node without a device behind it, or a /sys that a container does not show.
-        let cause = File::open(path).err().unwrap_or_else(|| io::ErrorKind::NotFound.into());
-        return Err(TargetError::NoDevice { name: target.name, cause });
+        return Err(match File::open(path) {
+            // A container may not show /sys.
+            Ok(_) => TargetError::Unseen { name: target.name },
+            Err(cause) => TargetError::NoDevice { name: target.name, cause },
+        });
     };
     target.size = device.size();
     target.disk_sequence = sequence::of_device(&device);

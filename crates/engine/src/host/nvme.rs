@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "asking a device for its namespace has no safe wrapper")]
 
 use std::ffi::c_void;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::Path;
 
 use fathom_core::Bytes;
@@ -22,9 +22,8 @@ use crate::target_error::TargetError;
 const PAGE: u64 = 4096;
 
 /// The name of the NVMe generic device with this number, such as "ng0n1".
-pub(super) fn generic_name(system: &System, (major, minor): Number) -> Option<String> {
-    let folder = fs::canonicalize(system.path(format!("sys/dev/char/{major}:{minor}"))).ok()?;
-    let name = folder.file_name()?.to_str()?.to_owned();
+pub(super) fn generic_name(system: &System, number: Number) -> Option<String> {
+    let name = system.nvme_generic(number)?.name;
     block_name(&name).map(|_| name)
 }
 
@@ -143,7 +142,7 @@ unsafe impl Ioctl for NamespaceId {
 pub(crate) fn claim(namespace: &Namespace) -> std::io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     let path = Path::new(&namespace.block_device);
-    fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL | libc::O_CLOEXEC).open(path)
+    File::options().read(true).custom_flags(libc::O_EXCL | libc::O_CLOEXEC).open(path)
 }
 
 #[cfg(test)]

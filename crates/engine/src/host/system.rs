@@ -76,11 +76,32 @@ impl System {
 
     /// The device with this number.
     pub(crate) fn device(&self, (major, minor): Number) -> Option<DeviceFolder> {
-        DeviceFolder::at(&self.path(format!("sys/dev/block/{major}:{minor}")))
+        let by_number = self.path(format!("sys/dev/block/{major}:{minor}"));
+        DeviceFolder::at(&by_number).or_else(|| self.in_class("sys/class/block", (major, minor)))
+    }
+
+    /// The folder of the NVMe generic device with this number.
+    pub(crate) fn nvme_generic(&self, (major, minor): Number) -> Option<DeviceFolder> {
+        let by_number = self.path(format!("sys/dev/char/{major}:{minor}"));
+        DeviceFolder::at(&by_number)
+            .or_else(|| self.in_class("sys/class/nvme-generic", (major, minor)))
+    }
+
+    /// The device of a class with this number. Container runtimes such as Podman hide the folders of
+    /// /sys/dev, which have the numbers, but not the classes.
+    fn in_class(&self, class: &str, number: Number) -> Option<DeviceFolder> {
+        // File systems without a device have the major number 0.
+        if number.0 == 0 {
+            return None;
+        }
+        let folder = self.path(class);
+        let names = read_names(&folder).into_iter();
+        let mut devices = names.filter_map(|name| DeviceFolder::at(&folder.join(name)));
+        devices.find(|device| device.number == number)
     }
 }
 
-/// A block device's folder in sysfs.
+/// A device's folder in sysfs, usually a block device's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceFolder {
     /// The folder, with every link resolved.

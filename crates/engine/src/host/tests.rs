@@ -193,6 +193,27 @@ fn a_disk_tells_its_queue_and_its_hardware() {
 }
 
 #[test]
+fn a_device_is_found_where_a_container_hides_the_folder_of_numbers() {
+    let machine = Machine::unpack("raid.txt");
+    let layers = machine.layers_of_mount("/srv");
+    fs::remove_dir_all(machine.root.join("sys/dev/block")).unwrap();
+    fs::create_dir(machine.root.join("sys/dev/block")).unwrap();
+    assert_eq!(outline(&machine.layers_of_mount("/srv")), outline(&layers));
+    for name in ["sda", "sda1", "dm-1"] {
+        let device = machine.device(name);
+        assert_eq!(machine.system.device(device.number), Some(device));
+    }
+    assert_eq!(machine.system.device((254, 99)), None);
+
+    let generic = machine.root.join("sys/devices/virtual/nvme-generic/ng0n1");
+    fs::create_dir_all(&generic).unwrap();
+    fs::write(generic.join("dev"), "240:0\n").unwrap();
+    machine.make_link(&generic, "sys/class/nvme-generic/ng0n1");
+    assert_eq!(nvme::generic_name(&machine.system, (240, 0)).as_deref(), Some("ng0n1"));
+    assert_eq!(nvme::generic_name(&machine.system, (240, 1)), None);
+}
+
+#[test]
 fn an_array_that_recovers_says_so() {
     let machine = Machine::unpack("raid.txt");
     assert_eq!(
