@@ -264,6 +264,13 @@ fn no_uring_because(error: &io::Error, disabled: Option<u64>, filtered: bool) ->
             "io_uring is forbidden here by a security policy",
             "allow io_uring in the policy of this host",
         ),
+        // Kernels before Linux 6.6 have io_uring without the sysctl, and a filter may give the answer
+        // of a kernel that has neither.
+        (Some(Errno::NOSYS), None) if filtered => Unusable::new(
+            "a seccomp filter hides io_uring here, as in many containers, or this kernel has none",
+            "use a kernel from Linux 5.6 on that has it, and allow io_uring_setup, io_uring_enter \
+             and io_uring_register in the container's seccomp profile",
+        ),
         (Some(Errno::NOSYS), _) => Unusable::new(
             "this kernel has no io_uring",
             "use a kernel from Linux 5.6 on that has it",
@@ -378,6 +385,13 @@ mod tests {
         assert_eq!(
             auto(Cache::Direct, &old),
             (BackendKind::Aio, "this kernel has no io_uring: using native AIO".to_owned())
+        );
+
+        let old_and_filtered = Host { filtered: true, ..old };
+        assert_eq!(
+            auto(Cache::Direct, &old_and_filtered).1,
+            "a seccomp filter hides io_uring here, as in many containers, or this kernel has none: \
+             using native AIO"
         );
     }
 
