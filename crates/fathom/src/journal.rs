@@ -577,6 +577,9 @@ pub fn not_created(path: &Path, cause: io::Error, other: &str) -> Error {
             "choose another name: results are never overwritten".to_owned()
         }
         io::ErrorKind::NotFound => format!("create its folder, or name {other}"),
+        io::ErrorKind::PermissionDenied => {
+            format!("let this user write in its folder, or name {other}")
+        }
         _ => format!("name {other}"),
     };
     Error::write(path, cause, remedy)

@@ -1,5 +1,6 @@
 //! `fathom quick`: a portrait of a storage in about a minute.
 
+use std::fs;
 use std::path::Path;
 
 use fathom_core::Bytes;
@@ -38,8 +39,10 @@ pub fn perform(args: &Quick) -> Result<u8, Error> {
     }
     let host = this_machine::this_host();
     let machine = this_machine::machine(&host);
-    let folder = place::simulated(&args.path).is_none()
-        && patiently(&args.path, Role::Target, || args.path.is_dir());
+    // A user who may not enter the current folder may not ask about "." either, but about its path.
+    let is_folder = || fs::canonicalize(&args.path).is_ok_and(|path| path.is_dir());
+    let folder =
+        place::simulated(&args.path).is_none() && patiently(&args.path, Role::Target, is_folder);
     portrait::fits_the_place(args, folder)?;
     if folder { in_folder(args, &host, machine) } else { on_target(args, &host, machine) }
 }
