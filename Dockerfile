@@ -4,7 +4,8 @@
 #   docker build -t fathom:0.1.0 .
 #   docker run --rm -v /srv/data:/data fathom:0.1.0 quick
 #
-# Results go to the current folder, which is the volume. docs/install.md has more.
+# Results go to the current folder, which is the volume. No user is named: the owner of the volume decides.
+# docs/install.md has more.
 FROM scratch
 COPY target/dist/fathom /fathom
 WORKDIR /data
