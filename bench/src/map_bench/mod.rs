@@ -231,7 +231,7 @@ fn measured(grid: &Grid, spot: Spot, chance: &mut SplitMix64) -> Reading {
     // Always draws two numbers, so that an unknown value in one cell does not change the next cell.
     let (first, second) = (chance.normal(), chance.normal());
     let response_times = Vec::from([noisy(0, first), noisy(1, second)]);
-    Reading { admissible: true, precise: true, response_times }
+    Reading { admissible: true, precise: true, response_times, doubt: None }
 }
 
 /// The percentile by nearest rank; 0 for an empty list.

@@ -36,6 +36,9 @@ pub struct Trial {
     /// Whether its verdict was void: its figures do not measure what was asked for. False until it
     /// is judged.
     pub is_void: bool,
+    /// The code of the gravest finding that makes it suspect or void; none if it is sound, and until
+    /// it is judged.
+    pub doubt: Option<&'static str>,
 }
 
 impl Trial {

@@ -82,6 +82,7 @@ fn long() -> Trial {
         breakdown: None,
         hosts: Vec::new(),
         is_void: false,
+        doubt: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod samples;
 
+use fathom_report::document::{CellDoubt, Found, Verdict};
 use fathom_report::{document, html};
 
 fn pages() -> Vec<(&'static str, String)> {
@@ -154,6 +155,48 @@ fn a_map_answers_what_can_be_had_within_a_limit() {
             }
         }
     }
+}
+
+/// The page of the map whose cells have this doubt.
+fn doubted_map(verdict: Verdict) -> String {
+    let (_, bytes) = samples::all().into_iter().find(|(name, _)| *name == "map").unwrap();
+    let mut map = document::read(&bytes).unwrap();
+    let conclusion = map.conclusion.as_mut().unwrap();
+    let Some(Found::Map(found)) = &mut conclusion.found else { panic!("no map") };
+    for cell in &mut found.cells {
+        cell.doubt = Some(CellDoubt { verdict, code: "foreign-io".to_owned() });
+    }
+    html::document_without_library(&map)
+}
+
+#[test]
+fn answers_and_figures_of_a_map_say_that_they_rest_on_a_suspect_cell_and_rest_on_no_void_one() {
+    let answers = |page: &str| -> Vec<String> {
+        let answers = page.split("\"answer\":\"").skip(1);
+        answers.map(|answer| answer.split('"').next().unwrap().to_owned()).collect()
+    };
+    let tiles = |page: &str| -> Vec<String> {
+        let tiles = page.split("<dl class=\"tiles\">").nth(1).unwrap_or_default();
+        let tiles = tiles.split("</dl>").next().unwrap().split("<dt>").skip(1);
+        tiles.map(|tile| tile.split("</dt>").next().unwrap().to_owned()).collect()
+    };
+    let suspect = doubted_map(Verdict::Suspect);
+    let told: Vec<String> =
+        answers(&suspect).into_iter().filter(|one| !one.contains("no load of the map")).collect();
+    assert!(10 < told.len());
+    for answer in &told {
+        let loads = answer.matches(" reads per second").count();
+        let doubts = answer.matches(": other programs used the disk)").count();
+        assert_eq!(doubts, loads, "{answer}");
+    }
+    assert_eq!(tiles(&suspect).len(), 4);
+    for tile in tiles(&suspect) {
+        assert!(tile.contains("(that cell is ") && tile.contains("other programs"), "{tile}");
+    }
+    let void = doubted_map(Verdict::Void);
+    assert!(answers(&void).iter().all(|one| one.contains("no load of the map")));
+    assert_eq!(tiles(&void), [""; 0]);
+    assert!(void.contains("void: other programs used the disk"), "what the pointer shows");
 }
 
 #[test]

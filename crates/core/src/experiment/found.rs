@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::findings::Verdict;
 use crate::stats::{Estimate, Ratio, SteadyState};
 use crate::units::Quantile;
+use crate::verdict::code_in_words;
 
 /// The findings of an experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,6 +130,60 @@ pub struct MapCell {
     /// The response time at each of the map's quantiles, in nanoseconds; none if it is not known,
     /// because there were too few samples or the target does not carry the cell.
     pub response_time_ns: Vec<Option<Estimate>>,
+    /// The doubt about its trial or, if it was filled in, about a trial next to it; none if there is
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<CellDoubt>,
+}
+
+/// The doubt about a cell of a latency map.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CellDoubt {
+    /// Suspect or void. No answer rests on a void cell.
+    pub verdict: Verdict,
+    /// The code of the gravest finding about the trial, such as `foreign-io`.
+    pub code: String,
+}
+
+impl MapCell {
+    /// Whether an answer may rest on it: the target carries it, and its trial is not void.
+    pub fn counts(&self) -> bool {
+        let carried =
+            matches!(self.kind, CellKind::Measured | CellKind::Imprecise | CellKind::Filled);
+        carried && !self.is_void()
+    }
+
+    /// Whether its trial is void.
+    pub fn is_void(&self) -> bool {
+        self.doubt.as_ref().is_some_and(|doubt| doubt.verdict == Verdict::Void)
+    }
+
+    /// "suspect: other programs used the disk"; none without a doubt.
+    pub fn doubt_in_words(&self) -> Option<String> {
+        let CellDoubt { verdict, code } = self.doubt.as_ref()?;
+        let (verdict, words) = (verdict.name(), code_in_words(code));
+        Some(match self.kind {
+            CellKind::Filled => format!("filled in from a {verdict} one: {words}"),
+            _ => format!("{verdict}: {words}"),
+        })
+    }
+
+    /// What an answer says that rests on this cell, right behind it: " (that cell is suspect: other
+    /// programs used the disk)"; empty without a doubt.
+    pub fn caveat(&self) -> String {
+        let caveat = |words| format!(" (that cell is {words})");
+        self.doubt_in_words().map(caveat).unwrap_or_default()
+    }
+
+    /// The cell with the most of a load among those on which an answer may rest, preferably one
+    /// without a doubt.
+    pub fn with_most<'c>(
+        cells: impl IntoIterator<Item = &'c Self>,
+        load: impl Fn(&Self) -> u32,
+    ) -> Option<&'c Self> {
+        let cells = cells.into_iter().filter(|cell| cell.counts());
+        cells.max_by_key(|cell| (load(cell), cell.doubt.is_none()))
+    }
 }
 
 /// How a cell of a latency map is known.

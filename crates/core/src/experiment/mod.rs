@@ -15,8 +15,8 @@ mod throughput;
 
 pub use ab::{Ab, AbSettings, AbSide};
 pub use found::{
-    AbFound, Axis, CellKind, ComparedFigure, Found, MapCell, MapFound, PeakFound, Probe, Round,
-    Scale, SideAnswer, SustainFound, SweepFound, Validation,
+    AbFound, Axis, CellDoubt, CellKind, ComparedFigure, Found, MapCell, MapFound, PeakFound, Probe,
+    Round, Scale, SideAnswer, SustainFound, SweepFound, Validation,
 };
 pub use peak::{PROBES_MAX, Peak, Search, Vary, as_well, lowest};
 pub use precondition::Precondition;

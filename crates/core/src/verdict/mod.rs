@@ -79,6 +79,12 @@ impl Judgement {
         self.findings.iter().map(|finding| finding.severity).max().into()
     }
 
+    /// The code of the gravest finding that makes the trial suspect or void.
+    pub fn doubt(&self) -> Option<&'static str> {
+        let gravest = self.findings.first()?;
+        (gravest.severity != Severity::Note).then_some(gravest.code)
+    }
+
     /// The same for the result that the trial is part of.
     pub fn verdict_on_result(&self) -> Verdict {
         let own = self.findings.iter().filter(|finding| concerns_result(finding.code));
@@ -328,6 +334,7 @@ pub fn foresee(point: &Point, backend: BackendKind, host: &Host, targets: &[Targ
         breakdown: None,
         hosts: Vec::new(),
         is_void: false,
+        doubt: None,
     };
     let case = Case { trial: &trial, host, targets };
     let mut judgement = Judgement::default();

@@ -84,6 +84,7 @@ impl Invented {
             breakdown: None,
             hosts: Vec::new(),
             is_void: false,
+            doubt: None,
         };
         let cost = |queue_depth, per_io_ns| Cost { queue_depth, per_io_ns };
         let ceiling = Ceiling {

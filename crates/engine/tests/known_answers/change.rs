@@ -36,6 +36,7 @@ fn found(device: &str, point: &Point) -> Vec<Finding> {
         breakdown: None,
         hosts: Vec::new(),
         is_void: false,
+        doubt: None,
     };
     let target = Target::simulated(device, Bytes(1 << 30));
     let findings = judge(&trial, &Host::default(), &[target]).findings.into_iter();

@@ -117,6 +117,7 @@ fn search(device: &sim::Options, seed: u64) -> (f64, usize) {
             breakdown: None,
             hosts: Vec::new(),
             is_void: false,
+            doubt: None,
         });
     }
 }

@@ -10,7 +10,7 @@ use fathom_core::facts::Target;
 use fathom_core::spec::Point;
 use fathom_core::trial::{Place, Trial};
 use fathom_core::typed_path;
-use fathom_core::verdict::Verdict;
+use fathom_core::verdict::{Severity, Verdict, known_code};
 use fathom_report::document::{
     self, Document, Ended, FORMAT_VERSION, Header, HostOfMany, MEASUREMENT_VERSION,
 };
@@ -431,9 +431,16 @@ fn replay(
             breakdown: None,
             hosts: Vec::new(),
             is_void: trial.verdict == Verdict::Void,
+            doubt: doubt(trial),
         });
     }
     Ok((last, course))
+}
+
+/// The code of the gravest finding that makes a trial suspect or void.
+fn doubt(trial: &document::Trial) -> Option<&'static str> {
+    let gravest = trial.findings.first().filter(|one| one.severity != Severity::Note)?;
+    known_code(&gravest.code)
 }
 
 /// What differs between a trial of the file and what is planned, as far as a file can tell.

@@ -106,6 +106,7 @@ pub fn together(planned: Planned, at: u64, all: Vec<Measured>) -> Result<Trial, 
         breakdown: None,
         hosts,
         is_void: false,
+        doubt: None,
     })
 }
 

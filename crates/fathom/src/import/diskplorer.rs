@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 use fathom_core::Quantile;
 use fathom_core::Refusal;
 use fathom_core::experiment::map::sentences;
-use fathom_core::experiment::{self as core, CellKind, MapCell, MapFound};
+use fathom_core::experiment::{self as core, CellDoubt, CellKind, MapCell, MapFound};
 use fathom_core::stats::Estimate;
+use fathom_core::verdict::is_code;
 use fathom_report::document::{Found, IoDirection};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::fio::Job;
@@ -169,7 +171,13 @@ fn cell(named: &CellName, job: &Job, quantiles: &[Quantile], allowed_error: f64)
         read: named.read,
         kind,
         response_time_ns: response_time_ns.collect(),
+        doubt: told.and_then(|told| doubt(told.get("doubt")?)),
     }
+}
+
+/// The doubt about a cell, if it is one of this version.
+fn doubt(told: &Value) -> Option<CellDoubt> {
+    CellDoubt::deserialize(told).ok().filter(|doubt| is_code(&doubt.code))
 }
 
 /// How a cell is known, by fathom's name for it.

@@ -321,6 +321,7 @@ impl Session<'_> {
         contents.ran(&trial.point);
         // Without a host it is no trial of its point, whatever its figures are worth.
         trial.is_void = judgement.verdict() == Verdict::Void || trial.has_lost_hosts();
+        trial.doubt = judgement.doubt();
         course.take(judgement.verdict_on_result(), trial.point.time());
         let form = course.form();
         journal.append_result(&|out| document::write_trial(out, trial, &judgement, form));
@@ -448,6 +449,7 @@ impl Session<'_> {
             breakdown,
             hosts: Vec::new(),
             is_void: false,
+            doubt: None,
         })
     }
 

@@ -46,8 +46,9 @@ pub fn charts(document: &Document, found: &MapFound) -> Vec<Chart> {
     let mut surfaces: Vec<(Quantile, Heat)> =
         surfaces.map(|(nth, quantile)| (*quantile, surface(found, nth, *quantile))).collect();
     let steps = steps(&surfaces);
-    for (quantile, heat) in &mut surfaces {
-        heat.limits = steps.iter().map(|ms| within(heat, *quantile, *ms)).collect();
+    for (nth, (quantile, heat)) in surfaces.iter_mut().enumerate() {
+        let asked = Asked { found, nth, quantile: *quantile };
+        heat.limits = steps.iter().map(|ms| asked.within(heat, *ms)).collect();
     }
     let panel = |(quantile, heat): (Quantile, Heat)| Panel {
         title: quantile.to_string(),
@@ -134,40 +135,50 @@ fn steps(surfaces: &[(Quantile, Heat)]) -> Vec<f64> {
     all.filter(|step| (low..=high * 1.5).contains(step)).collect()
 }
 
-/// What can be had within a limit: the ends of both loads, and the most of both together; "perhaps" if
-/// the cell is not precise.
-fn within(heat: &Heat, quantile: Quantile, ms: f64) -> Limit {
-    let text = figures::time(ms * 1e6);
-    let fits = |cell: &&HeatCell| {
-        let is_carried = !matches!(cell.cover, Cover::Hatched | Cover::Gray);
-        is_carried && cell.value.is_some_and(|value| value <= ms)
-    };
-    let cells = || heat.cells.iter().filter(fits);
-    let load = |cell: &HeatCell| {
-        let reads = format!("{} reads per second", heat.y[cell.y]);
-        let perhaps = if cell.cover == Cover::Triangle { "perhaps " } else { "" };
-        match cell.x {
-            0 => format!("{perhaps}{reads} without writes"),
-            x => format!("{perhaps}{reads} beside {} MiB/s of writes", heat.x[x]),
+/// The surface that a reader asks for what can be had.
+struct Asked<'a> {
+    found: &'a MapFound,
+    /// The place of its quantile.
+    nth: usize,
+    quantile: Quantile,
+}
+
+impl Asked<'_> {
+    /// What can be had within a limit: the ends of both loads, and the most of both together. Only
+    /// cells that count are had. "Perhaps" if the cell is not precise, and its doubt if it has one.
+    fn within(&self, heat: &Heat, ms: f64) -> Limit {
+        let text = figures::time(ms * 1e6);
+        let fits = |cell: &&MapCell| {
+            let time = cell.response_time_ns.get(self.nth).copied().flatten();
+            cell.counts() && time.is_some_and(|time| time.value / 1e6 <= ms)
+        };
+        let cells = || self.found.cells.iter().filter(fits);
+        let load = |cell: &MapCell| {
+            let reads = format!("{} reads per second", heat.y[cell.read as usize]);
+            let perhaps = if cell.kind == CellKind::Imprecise { "perhaps " } else { "" };
+            let beside = match cell.write as usize {
+                0 => "without writes".to_owned(),
+                write => format!("beside {} MiB/s of writes", heat.x[write]),
+            };
+            format!("{perhaps}{reads} {beside}{}", cell.caveat())
+        };
+        let most_reads = cells().max_by_key(|cell| (cell.read, cell.write));
+        let most_writes = cells().max_by_key(|cell| (cell.write, cell.read));
+        let most = cells().max_by_key(|cell| (cell.write * cell.read, cell.doubt.is_none()));
+        let mut loads: Vec<&MapCell> = Vec::new();
+        for cell in [most_reads, most, most_writes].into_iter().flatten() {
+            if !loads.contains(&cell) {
+                loads.push(cell);
+            }
         }
-    };
-    let most_reads = cells().max_by_key(|cell| (cell.y, cell.x));
-    let most_writes = cells().max_by_key(|cell| (cell.x, cell.y));
-    let most = cells().max_by_key(|cell| cell.x * cell.y);
-    let mut loads: Vec<(usize, usize)> = Vec::new();
-    let mut words: Vec<String> = Vec::new();
-    for cell in [most_reads, most, most_writes].into_iter().flatten() {
-        if !loads.contains(&(cell.x, cell.y)) {
-            loads.push((cell.x, cell.y));
-            words.push(load(cell));
-        }
+        let words: Vec<String> = loads.into_iter().map(load).collect();
+        let answer = match words.as_slice() {
+            [] => "no load of the map".to_owned(),
+            [only] => only.clone(),
+            [first @ .., last] => format!("{}, or {last}", first.join(", ")),
+        };
+        Limit { value: ms, answer: format!("{} <= {text}: {answer}.", self.quantile), text }
     }
-    let answer = match words.as_slice() {
-        [] => "no load of the map".to_owned(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{}, or {last}", first.join(", ")),
-    };
-    Limit { value: ms, answer: format!("{quantile} <= {text}: {answer}."), text }
 }
 
 /// The meaning of its cells' marks.
@@ -187,7 +198,10 @@ fn signs(found: &MapFound) -> Vec<(Option<Cover>, &'static str)> {
         let meaning = "not measured, because the target cannot carry less than that";
         signs.push((Some(Cover::Gray), meaning));
     }
-    signs.push((None, "too few I/Os to tell"));
+    signs.push(match found.cells.iter().any(MapCell::is_void) {
+        true => (None, "too few I/Os to tell, or a void trial"),
+        false => (None, "too few I/Os to tell"),
+    });
     signs
 }
 
@@ -208,5 +222,6 @@ fn about(found: &MapFound, cell: &MapCell) -> String {
         lines.push(format!("{quantile} {}", text.trim_end()));
     }
     lines.push(kind_name(cell.kind).to_owned());
+    lines.extend(cell.doubt_in_words());
     lines.join("\n")
 }

@@ -126,6 +126,7 @@ pub fn cells(document: &Document) -> Option<String> {
         heads.push(format!("response_time_{quantile}_ns"));
         heads.push(format!("response_time_{quantile}_half_width_ns"));
     }
+    heads.push("doubt".to_owned());
     push(&mut out, heads.into_iter());
     for cell in &found.cells {
         let mut fields = Vec::from([
@@ -141,6 +142,7 @@ pub fn cells(document: &Document) -> Option<String> {
             let half = estimate.and_then(|estimate| estimate.half_width);
             fields.push(optional(half.map(|half| format!("{half:.1}"))));
         }
+        fields.push(optional(cell.doubt_in_words()));
         push(&mut out, fields.into_iter());
     }
     Some(out)

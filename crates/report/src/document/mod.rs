@@ -39,8 +39,8 @@ pub use distribution::{Distribution, DistributionForm};
 pub use experiment::{Experiment, Found};
 pub use fathom_core::calibration::{Ceiling, Cost, NullTarget};
 pub use fathom_core::experiment::{
-    AbFound, Axis, CellKind, ComparedFigure, MapCell, MapFound, PeakFound, Probe, Round, Scale,
-    SideAnswer, SustainFound, SweepFound, Validation,
+    AbFound, Axis, CellDoubt, CellKind, ComparedFigure, MapCell, MapFound, PeakFound, Probe, Round,
+    Scale, SideAnswer, SustainFound, SweepFound, Validation,
 };
 pub use fathom_core::facts::{
     Answer, Clock, Content, CpuPlace, Disk, Extents, FileSystem, Host, InUse, IoLimit, Layer,

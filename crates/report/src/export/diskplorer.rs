@@ -51,7 +51,7 @@ pub fn diskplorer(document: &Document) -> Option<String> {
 
 /// The percentiles that the script requires and that no cell has.
 fn nowhere(document: &Document, found: &MapFound) -> Vec<f64> {
-    let carried = |cell: &&MapCell| !matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond);
+    let carried = |cell: &&MapCell| cell.counts();
     let known = |percent: f64, cell: &MapCell| {
         let step = |steps: &[f64], place: u32| steps.get(place as usize).copied();
         let loads =
@@ -91,12 +91,15 @@ fn job((document, found): (&Document, &MapFound), cell: &MapCell, nowhere: &[f64
         read.ceil() as u64
     );
     let told = ToldTimes::of(found, cell, trial, nowhere);
-    let own = json!({
+    let mut own = json!({
         "kind": cell.kind.name(),
         "write_bandwidth_bytes": write,
         "read_rate_iops": read,
         "withheld": told.withheld,
     });
+    if let Some(doubt) = &cell.doubt {
+        own["doubt"] = json!(doubt);
+    }
     let [reads, writes] = match (cell.kind, trial) {
         (CellKind::Beyond, _) => [flow(None, (0.0, 0.0), None), flow(None, (0.0, 0.0), None)],
         (_, Some(trial)) => {
@@ -133,7 +136,7 @@ impl ToldTimes {
     fn of(found: &MapFound, cell: &MapCell, trial: Option<&Trial>, nowhere: &[f64]) -> Self {
         let times = || found.quantiles.iter().zip(&cell.response_time_ns);
         let withheld = times().filter(|(_, time)| time.is_none()).map(|(quantile, _)| quantile.0);
-        if matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond) {
+        if !cell.counts() {
             return Self { percentile: None, withheld: withheld.collect() };
         }
         let all = trial.map(|trial| sum(trial, Direction::Read));

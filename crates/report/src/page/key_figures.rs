@@ -107,31 +107,32 @@ fn of_sides(found: &AbFound) -> Vec<Tile> {
 
 /// The ends of what the target carries.
 fn of_map(found: &MapFound) -> Vec<Tile> {
-    let carried =
-        |kind| matches!(kind, CellKind::Measured | CellKind::Imprecise | CellKind::Filled);
-    let cells = || found.cells.iter().filter(|cell| carried(cell.kind));
-    let most = |steps: &[f64], of: &dyn Fn(&MapCell) -> u32| {
-        let values = cells().filter_map(|cell| steps.get(of(cell) as usize).copied());
-        values.reduce(f64::max).map(|value| Estimate { value, half_width: None })
+    let most = |name: &str, steps: &[f64], of: &dyn Fn(&MapCell) -> u32, write| {
+        let cell = MapCell::with_most(&found.cells, of)?;
+        let value = *steps.get(of(cell) as usize)?;
+        let estimate = Some(Estimate { value, half_width: None });
+        tile(format!("{name}{}", cell.caveat()), estimate, write)
     };
-    let reads = most(&found.read_rates, &|cell| cell.read);
-    let writes = most(&found.write_bandwidths, &|cell| cell.write);
+    let (rates, bandwidths) = (&found.read_rates, &found.write_bandwidths);
     let place = found.quantiles.iter().position(|quantile| *quantile == QUANTILES[1]).unwrap_or(0);
     // A cell that is not precise is carried, but its response time is not known.
-    let known = cells().filter(|cell| cell.kind != CellKind::Imprecise);
+    let known = found.cells.iter().filter(|cell| cell.counts() && cell.kind != CellKind::Imprecise);
     let mut times =
-        known.filter_map(|cell| Some((cell, cell.response_time_ns.get(place)?.as_ref()?)));
-    let least = times.clone().map(|(_, time)| *time);
-    let least = least.reduce(|one, two| if two.value < one.value { two } else { one });
+        known.filter_map(|cell| Some((cell, cell.response_time_ns.get(place).copied()??)));
+    let least = times.clone().min_by(|one, two| one.1.value.total_cmp(&two.1.value));
     let half = ((found.write_bandwidths.len() - 1) / 2, (found.read_rates.len() - 1) / 2);
     let is_half = |cell: &MapCell| (cell.write as usize, cell.read as usize) == half;
-    let at_half = times.find(|(cell, _)| is_half(cell)).map(|(_, time)| *time);
+    let at_half = times.find(|(cell, _)| is_half(cell));
     let quantile = found.quantiles.get(place).map(ToString::to_string).unwrap_or_default();
+    let timed = |name: String, known: Option<(&MapCell, Estimate)>| {
+        let (cell, time) = known?;
+        tile(format!("{name}{}", cell.caveat()), Some(time), figures::time)
+    };
     let tiles = [
-        tile("most reads carried, IOPS", reads, figures::significant),
-        tile("most writes carried, MB/s", writes, mb),
-        tile(format!("shortest {quantile}"), least, figures::time),
-        tile(format!("{quantile} at half of both loads"), at_half, figures::time),
+        most("most reads carried, IOPS", rates, &|cell| cell.read, figures::significant),
+        most("most writes carried, MB/s", bandwidths, &|cell| cell.write, mb),
+        timed(format!("shortest {quantile}"), least),
+        timed(format!("{quantile} at half of both loads"), at_half),
     ];
     tiles.into_iter().flatten().collect()
 }

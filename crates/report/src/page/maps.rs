@@ -27,7 +27,8 @@ pub fn map(document: &Document, found: &MapFound, level: Level) -> Vec<Block> {
         blocks.extend(found.quantiles.iter().enumerate().map(|(nth, quantile)| {
             let heading = format!("{} of the {time} in every cell", quantile);
             let text = "Writes in MiB/s to the right, reads in IOPS downwards. •: measured; ?: \
-                        measured, not precise; ×: overloaded; –: beyond what the target carries.";
+                        measured, not precise; ×: overloaded; –: beyond what the target carries; \
+                        !: suspect.";
             let blocks = [Block::quiet(text), Block::Table(surface(found, nth))];
             Block::folded(heading, Vec::from(blocks))
         }));
@@ -77,12 +78,14 @@ fn surface(found: &MapFound, nth: usize) -> Table {
             let Some(cell) = found.cells.iter().find(at) else { return Entry::words("") };
             let value = cell.response_time_ns.get(nth).copied().flatten();
             let value = or_unknown(value.map(|value| figures::time(value.value)));
+            let mark = if cell.counts() && cell.doubt.is_some() { " !" } else { "" };
             Entry::figure(match cell.kind {
+                _ if cell.is_void() => "void".to_owned(),
                 CellKind::Overloaded => "×".to_owned(),
                 CellKind::Beyond => "–".to_owned(),
-                CellKind::Measured => format!("{value} •"),
-                CellKind::Imprecise => format!("{value} ?"),
-                CellKind::Filled => value,
+                CellKind::Measured => format!("{value} •{mark}"),
+                CellKind::Imprecise => format!("{value} ?{mark}"),
+                CellKind::Filled => format!("{value}{mark}"),
             })
         };
         let row = (0..found.write_bandwidths.len()).map(cell);

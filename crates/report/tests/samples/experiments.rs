@@ -470,7 +470,7 @@ fn map_cells(published: &[Published]) -> Vec<MapCell> {
                 known(cell.p95, 1.6),
                 tail.and_then(|times| known(cell.p95, times)),
             ]);
-            MapCell { write: cell.write, read: cell.read, kind, response_time_ns }
+            MapCell { write: cell.write, read: cell.read, kind, response_time_ns, doubt: None }
         })
         .collect()
 }

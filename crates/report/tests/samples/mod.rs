@@ -356,6 +356,7 @@ fn trial(point: Point, speed: Speed, nth: u64) -> Trial {
         breakdown: None,
         hosts: Vec::new(),
         is_void: false,
+        doubt: None,
     }
 }
 
@@ -729,6 +730,7 @@ pub fn interrupted() -> Document {
         breakdown: None,
         hosts: Vec::new(),
         is_void: false,
+        doubt: None,
     };
     let judgement = Judgement {
         findings: Vec::from([finding(

@@ -6,14 +6,14 @@ use super::search::{Ask, CellSearch, Options, SENTINELS, Surface};
 use super::{doubts, words};
 use crate::experiment::precondition::Precondition;
 use crate::experiment::{
-    Conclusion, Experiment, Forecast, Foreseen, Found, MapFound, Planned, Step,
+    CellDoubt, Conclusion, Experiment, Forecast, Foreseen, Found, MapFound, Planned, Step,
 };
 use crate::measure::{Direction, Ledger, Record};
 use crate::spec::{Active, Arrivals, BlockSizes, Pacing, Point, Stream, Workers};
 use crate::stats::{Estimate, bandwidth, iops, response_time};
 use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::{Bytes, Quantile, Rate, Span};
-use crate::verdict::backlog_grows;
+use crate::verdict::{Verdict, backlog_grows};
 
 /// The axis of the write load.
 pub const WRITES: &str = "write-bandwidth";
@@ -208,7 +208,7 @@ impl Map {
             MapStage::Cells(cells) => {
                 if let Some(ask) = cells.running.take() {
                     let reading = reading(settings, cells.shortest(), &trial.record);
-                    cells.search.tell(ask, reading);
+                    cells.search.tell(ask, Reading { doubt: doubt(trial), ..reading });
                 }
             }
             MapStage::Nothing(_) => {}
@@ -585,7 +585,13 @@ fn reading(settings: &Settings, shortest: Option<f64>, record: &Record) -> Readi
     let surfaces = &settings.search.surfaces;
     let response_times = surfaces.iter().map(|one| known(record, one.quantile)).collect();
     let precise = is_precise(surfaces, record) && !has_backlog(settings, record);
-    Reading { admissible: true, precise, response_times }
+    Reading { admissible: true, precise, response_times, doubt: None }
+}
+
+/// The doubt about a trial of a cell, as its verdict has it.
+fn doubt(trial: &Trial) -> Option<CellDoubt> {
+    let verdict = if trial.is_void { Verdict::Void } else { Verdict::Suspect };
+    trial.doubt.map(|code| CellDoubt { verdict, code: code.to_owned() })
 }
 
 /// Whether the backlog of a stream grows, by the rule of the verdict: then the response times grow with

@@ -1,5 +1,7 @@
 //! The cells of a latency map, and the results of their measurements.
 
+use crate::experiment::CellDoubt;
+use crate::findings::Verdict;
 use crate::stats::Estimate;
 
 /// The size of a grid.
@@ -40,4 +42,18 @@ pub struct Reading {
     pub precise: bool,
     /// The response time at each of the map's quantiles in nanoseconds, if it is known.
     pub response_times: Vec<Option<Estimate>>,
+    /// The doubt about its trial, if there is one.
+    pub doubt: Option<CellDoubt>,
+}
+
+impl Reading {
+    /// Whether its response times count: the target carried both loads, and the trial is not void.
+    pub fn counts(&self) -> bool {
+        self.admissible && !self.is_void()
+    }
+
+    /// Whether its trial is void.
+    pub fn is_void(&self) -> bool {
+        self.doubt.as_ref().is_some_and(|doubt| doubt.verdict == Verdict::Void)
+    }
 }

@@ -8,7 +8,7 @@ use super::frontier::{self, Frontier};
 use super::grid::{Reading, Shape, Spot};
 use super::surface::{self, Known};
 use crate::SplitMix64;
-use crate::experiment::{CellKind, MapCell, Validation};
+use crate::experiment::{CellDoubt, CellKind, MapCell, Validation};
 use crate::stats::Estimate;
 use crate::trial::Role;
 use crate::units::Quantile;
@@ -211,13 +211,14 @@ impl CellSearch {
                 spots.pop_front();
             }
             SearchStage::Validate(spots) => {
-                if let Some((_, expected)) = spots.pop_front().filter(|_| reading.admissible) {
+                if let Some((_, expected)) = spots.pop_front().filter(|_| reading.counts()) {
                     self.checked.push(Checked::new(&expected, &reading));
                 }
             }
             SearchStage::Sentinels(spots) => {
                 spots.pop_front();
-                if let Some(first) = self.readings.get(&ask.spot) {
+                let first = self.readings.get(&ask.spot).filter(|first| first.counts());
+                if let Some(first) = first.filter(|_| !reading.is_void()) {
                     self.again.push((first.clone(), reading));
                 }
                 return;
@@ -229,7 +230,7 @@ impl CellSearch {
 
     /// The shortest response time so far at the first quantile, in nanoseconds.
     pub fn shortest(&self) -> Option<f64> {
-        let carried = self.readings.values().filter(|one| one.admissible);
+        let carried = self.readings.values().filter(|one| one.counts());
         carried
             .filter_map(|one| one.response_times.first().copied().flatten())
             .map(|time| time.value)
@@ -343,7 +344,7 @@ impl CellSearch {
         let mut carried: Vec<Told<'_>> = self
             .readings
             .iter()
-            .filter(|(spot, one)| spot.read > 0 && one.admissible)
+            .filter(|(spot, one)| spot.read > 0 && one.counts())
             .map(|(&spot, one)| (spot, one))
             .collect();
         let mut pairs = Vec::new();
@@ -374,13 +375,11 @@ impl CellSearch {
     fn filled(&self) -> Vec<BTreeMap<Spot, f64>> {
         let frontier = self.frontier();
         let known = |place: usize| {
-            let carried = self.readings.iter().filter(|(_, one)| one.admissible);
+            let carried = self.readings.iter().filter(|(_, one)| one.counts());
             carried.filter_map(|(&spot, one)| Some((spot, one.known(place)?))).collect()
         };
         let shape = self.options.shape;
-        let measured: BTreeSet<Spot> =
-            self.readings.iter().filter(|(_, one)| one.admissible).map(|(&spot, _)| spot).collect();
-        let between = surface::between(shape, &frontier, &measured);
+        let between = self.between(&frontier);
         let filled = |place: usize| {
             let known: BTreeMap<Spot, Known> = known(place);
             let mut filled = surface::fill(shape, &frontier, &known);
@@ -396,6 +395,22 @@ impl CellSearch {
         (0..self.options.surfaces.len()).map(filled).collect()
     }
 
+    /// Every cell that is filled in, with the measured ones that it lies between.
+    fn between(&self, frontier: &Frontier) -> BTreeMap<Spot, Vec<Spot>> {
+        let measured = self.readings.iter().filter(|(_, one)| one.counts());
+        let measured: BTreeSet<Spot> = measured.map(|(&spot, _)| spot).collect();
+        surface::between(self.options.shape, frontier, &measured)
+    }
+
+    /// The doubt about a cell: that of its own trial, or of one of those that it lies between.
+    fn doubt(&self, spot: Spot, between: &BTreeMap<Spot, Vec<Spot>>) -> Option<CellDoubt> {
+        let own = |spot: &Spot| self.readings.get(spot).and_then(|one| one.doubt.clone());
+        match self.readings.contains_key(&spot) {
+            true => own(&spot),
+            false => between.get(&spot).into_iter().flatten().find_map(own),
+        }
+    }
+
     /// Three measured cells: with little load, with medium load, and with much; not so close to the
     /// frontier that a little more load has a large effect.
     fn sentinels(&self) -> VecDeque<Spot> {
@@ -405,7 +420,7 @@ impl CellSearch {
         let candidates: Vec<Spot> = self
             .readings
             .iter()
-            .filter(|(spot, one)| one.admissible && one.known(0).is_some() && calm(spot))
+            .filter(|(spot, one)| one.counts() && one.known(0).is_some() && calm(spot))
             .map(|(&spot, _)| spot)
             .collect();
         let mut chosen = Vec::new();
@@ -538,13 +553,15 @@ impl CellSearch {
     /// All cells as they are now known, column by column.
     pub fn cells(&self) -> Vec<MapCell> {
         let (frontier, filled) = (self.frontier(), self.filled());
+        let between = self.between(&frontier);
         let cell = |spot: Spot| {
             let none = || vec![None; self.options.surfaces.len()];
             let (kind, response_time_ns) = match self.readings.get(&spot) {
                 Some(one) if !one.admissible => (CellKind::Overloaded, none()),
                 Some(one) => {
                     let kind = if one.precise { CellKind::Measured } else { CellKind::Imprecise };
-                    (kind, one.response_times.clone())
+                    let times = || one.response_times.clone();
+                    (kind, if one.is_void() { none() } else { times() })
                 }
                 None if !frontier.admits(spot) => (CellKind::Beyond, none()),
                 None => {
@@ -554,7 +571,9 @@ impl CellSearch {
                     (CellKind::Filled, filled.iter().map(value).collect())
                 }
             };
-            MapCell { write: spot.write as u32, read: spot.read as u32, kind, response_time_ns }
+            let doubt = self.doubt(spot, &between);
+            let (write, read) = (spot.write as u32, spot.read as u32);
+            MapCell { write, read, kind, response_time_ns, doubt }
         };
         self.options.shape.spots().map(cell).collect()
     }
@@ -621,6 +640,7 @@ mod tests {
     use super::*;
     use crate::SplitMix64;
     use crate::experiment::map::doubts;
+    use crate::findings::Verdict;
 
     fn options(writes: usize, reads: usize) -> Options {
         let shape = Shape { writes, reads, first_read: 0 };
@@ -661,7 +681,7 @@ mod tests {
                         Some(Estimate { value, half_width: Some(1.96 * noise * value) })
                     };
                     let response_times = values.into_iter().zip([0.04, 0.08]).map(time).collect();
-                    Reading { admissible: true, precise: true, response_times }
+                    Reading { admissible: true, precise: true, response_times, doubt: None }
                 }
                 None => Reading::default(),
             };
@@ -703,6 +723,55 @@ mod tests {
             }
             assert!(median(&mut errors).unwrap_or(0.0) < 0.04, "{writes} x {reads}");
             assert!(doubted(&search).is_empty(), "{writes} x {reads}: {:?}", doubted(&search));
+        }
+    }
+
+    #[test]
+    fn void_trials_are_in_no_response_time_and_suspect_ones_are_named() {
+        let options = options(21, 21);
+        let is_void = |spot: Spot| spot.write == 5;
+        let is_suspect = |spot: Spot| spot.write == 10;
+        let mut search = CellSearch::new(options.clone());
+        while let Some(ask) = search.ask() {
+            let verdict = match ask.spot {
+                spot if is_void(spot) => Some(Verdict::Void),
+                spot if is_suspect(spot) => Some(Verdict::Suspect),
+                _ => None,
+            };
+            let wrong = if is_void(ask.spot) { 100.0 } else { 1.0 };
+            let value = queue(&options, ask.spot).map(|value| wrong * value);
+            let time = value.map(|value| Estimate { value, half_width: Some(0.02 * value) });
+            search.tell(
+                ask,
+                Reading {
+                    admissible: value.is_some(),
+                    precise: true,
+                    response_times: Vec::from([time; 2]),
+                    doubt: verdict
+                        .map(|verdict| CellDoubt { verdict, code: "foreign-io".to_owned() }),
+                },
+            );
+        }
+        assert!(doubted(&search).is_empty(), "{:?}", doubted(&search));
+        let cells = search.cells();
+        let void: Vec<&MapCell> = cells.iter().filter(|cell| cell.is_void()).collect();
+        assert!(!void.is_empty() && void.iter().all(|cell| cell.write == 5 && !cell.counts()));
+        assert!(void.iter().all(|cell| cell.response_time_ns == [None, None]));
+        let named = |kind| {
+            let mut suspect = cells.iter().filter_map(|cell| {
+                let words = cell.doubt_in_words().filter(|_| cell.counts())?;
+                (cell.kind == kind).then_some((cell.write, words))
+            });
+            suspect.next()
+        };
+        let measured = (10, "suspect: other programs used the disk".to_owned());
+        assert_eq!(named(CellKind::Measured), Some(measured));
+        let (_, filled) = named(CellKind::Filled).unwrap();
+        assert_eq!(filled, "filled in from a suspect one: other programs used the disk");
+        for cell in cells.iter().filter(|cell| cell.kind == CellKind::Filled) {
+            let spot = Spot { write: cell.write as usize, read: cell.read as usize };
+            let (time, truth) = (cell.response_time_ns[0].unwrap(), queue(&options, spot).unwrap());
+            assert!((time.value / truth).ln().abs() < 0.5, "{cell:?} for {truth}");
         }
     }
 

@@ -66,20 +66,24 @@ pub fn sentences(
     scatter: &dyn Fn(usize) -> Option<f64>,
 ) -> Vec<String> {
     let mut sentences = Vec::new();
-    let count =
-        |wanted: &[CellKind]| found.cells.iter().filter(|cell| wanted.contains(&cell.kind)).count();
-    let carried = count(&[CellKind::Measured, CellKind::Imprecise, CellKind::Filled]);
-    let filled = count(&[CellKind::Filled]);
+    let carried = found.cells.iter().filter(|cell| cell.counts()).count();
+    let void = found.cells.iter().filter(|cell| cell.is_void()).count();
+    let filled = found.cells.iter().filter(|cell| cell.kind == CellKind::Filled).count();
     let (Some(writes), Some(reads)) = (found.write_bandwidths.last(), found.read_rates.last())
     else {
         return sentences;
     };
     let cells = format!(
         "The map goes up to {} of writes and {} reads/s; the target carries {carried} of its {} \
-         cells. {measured} measurements were made, and {} filled in.",
+         cells{}. {measured} measurements were made, and {} filled in.",
         bandwidth_in_words(*writes),
         rate(*reads),
         found.cells.len(),
+        match void {
+            0 => String::new(),
+            1 => "; 1 cell is void and does not count".to_owned(),
+            many => format!("; {many} cells are void and do not count"),
+        },
         match filled {
             0 => "no cell was".to_owned(),
             1 => "1 cell was".to_owned(),
@@ -114,15 +118,15 @@ pub fn sentences(
 /// "The target carries up to 243k reads/s without writes, and up to 926 MiB/s (971 MB/s) of writes": the
 /// ends of both loads; none if it carries no cell.
 fn ends(found: &MapFound) -> Option<String> {
-    let is_carried =
-        |cell: &&MapCell| !matches!(cell.kind, CellKind::Overloaded | CellKind::Beyond);
-    let carried = || found.cells.iter().filter(is_carried);
-    let reads = carried().filter(|cell| cell.write == 0).map(|cell| cell.read).max()?;
-    let writes = carried().map(|cell| cell.write).max()?;
+    let alone = found.cells.iter().filter(|cell| cell.write == 0);
+    let reads = MapCell::with_most(alone, |cell| cell.read)?;
+    let writes = MapCell::with_most(&found.cells, |cell| cell.write)?;
     Some(format!(
-        "The target carries up to {} reads/s without writes, and up to {} of writes",
-        rate(found.read_rates[reads as usize]),
-        bandwidth_in_words(found.write_bandwidths[writes as usize])
+        "The target carries up to {} reads/s without writes{}, and up to {} of writes{}",
+        rate(found.read_rates[reads.read as usize]),
+        reads.caveat(),
+        bandwidth_in_words(found.write_bandwidths[writes.write as usize]),
+        writes.caveat(),
     ))
 }
 
@@ -183,6 +187,13 @@ impl Reach<'_> {
         parts.join(", ")
     }
 
+    /// Whether the lowest cell of a column is void: then nobody knows whether it keeps the bound.
+    fn begins_void(&self, write: usize) -> bool {
+        let mut cells = self.found.cells.iter();
+        let lowest = cells.find(|cell| cell.write as usize == write && cell.read > 0);
+        lowest.is_some_and(MapCell::is_void)
+    }
+
     fn part(&self, write: usize) -> String {
         let found = self.found;
         let beside = match write {
@@ -193,15 +204,21 @@ impl Reach<'_> {
             }
         };
         let up_to = |side| highest(found, (write, self.place), self.bound, (side, self.scatter));
-        let rate = |read: usize| rate(found.read_rates[read]);
+        let reads =
+            |cell: &MapCell| format!("{} reads/s", rate(found.read_rates[cell.read as usize]));
         match (up_to(Side::Unfavorable), up_to(Side::Favorable)) {
-            (Some(sure), Some(perhaps)) if sure < perhaps => format!(
-                "up to {} reads/s (perhaps up to {} reads/s) {beside}",
-                rate(sure),
-                rate(perhaps)
-            ),
-            (Some(sure), _) => format!("up to {} reads/s {beside}", rate(sure)),
-            (None, Some(perhaps)) => format!("perhaps up to {} reads/s {beside}", rate(perhaps)),
+            (Some(sure), Some(perhaps)) if sure.read < perhaps.read => {
+                let doubt = perhaps.doubt_in_words().map(|words| format!("; that cell is {words}"));
+                let (up_to, perhaps) = (reads(sure), reads(perhaps) + &doubt.unwrap_or_default());
+                format!("up to {up_to}{} (perhaps up to {perhaps}) {beside}", sure.caveat())
+            }
+            (Some(sure), _) => format!("up to {}{} {beside}", reads(sure), sure.caveat()),
+            (None, Some(perhaps)) => {
+                format!("perhaps up to {}{} {beside}", reads(perhaps), perhaps.caveat())
+            }
+            (None, None) if self.begins_void(write) => {
+                format!("perhaps {beside} (the cells with few reads there are void)")
+            }
             (None, None) => format!("not at all {beside}"),
         }
     }
@@ -217,16 +234,18 @@ enum Side {
 /// Half of a 95 % interval in standard deviations.
 const Z_95: f64 = 1.96;
 
-/// The highest read step of a column up to which no cell is slower than the bound, at one end of
-/// its interval. The interval contains the cell's own half-width, the scatter of measurements of a
+/// The highest cell of a column up to which no cell that counts is slower than the bound, at one end
+/// of its interval. The interval contains the cell's own half-width, the scatter of measurements of a
 /// cell and, if the cell was filled in, the error of other filled-in cells.
 fn highest(
     found: &MapFound,
     (write, place): (usize, usize),
     bound: f64,
     (side, scatter): (Side, f64),
-) -> Option<usize> {
+) -> Option<&MapCell> {
     let column = found.cells.iter().filter(|cell| cell.write as usize == write && cell.read > 0);
+    // Above a void cell there may be others that are known.
+    let column = column.filter(|cell| !cell.is_void());
     let quantile = found.quantiles[place];
     let checks = found.validation.iter().find(|one| one.quantile == quantile);
     // The median of a normal error is two thirds of its standard deviation.
@@ -244,15 +263,14 @@ fn highest(
             Side::Unfavorable => time.value * margin.exp(),
         })
     };
-    column
-        .take_while(|cell| end(cell).is_some_and(|time| time <= bound))
-        .map(|cell| cell.read as usize)
-        .last()
+    column.take_while(|cell| end(cell).is_some_and(|time| time <= bound)).last()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::CellDoubt;
+    use crate::findings::Verdict;
     use crate::stats::Estimate;
     use crate::units::Quantile;
 
@@ -270,12 +288,71 @@ mod tests {
     }
 
     #[test]
+    fn answers_rest_on_no_void_cell_and_name_the_doubt_about_a_suspect_one() {
+        let cell = |(write, read): (u32, u32), doubt: Option<(Verdict, &str)>| MapCell {
+            write,
+            read,
+            kind: CellKind::Measured,
+            response_time_ns: Vec::from([doubt
+                .is_none_or(|(verdict, _)| verdict == Verdict::Suspect)
+                .then_some(Estimate { value: 1e5, half_width: None })]),
+            doubt: doubt.map(|(verdict, code)| CellDoubt { verdict, code: code.to_owned() }),
+        };
+        let suspect = Some((Verdict::Suspect, "foreign-io"));
+        let void = Some((Verdict::Void, "process-stopped"));
+        let cells = [
+            cell((0, 0), None),
+            cell((0, 1), void),
+            cell((0, 2), suspect),
+            cell((0, 3), void),
+            cell((1, 0), suspect),
+            cell((1, 1), None),
+            cell((1, 2), None),
+            cell((1, 3), void),
+        ];
+        let found = MapFound {
+            quantiles: Vec::from([Quantile(0.95)]),
+            write_bandwidths: Vec::from([0.0, 5e8]),
+            read_rates: Vec::from([0.0, 1e4, 2e4, 3e4]),
+            cells: cells.to_vec(),
+            validation: Vec::new(),
+            drift: None,
+            doubts: Vec::new(),
+        };
+        let said = sentences(&found, 8, &|_| None);
+        let other = "(that cell is suspect: other programs used the disk)";
+        // At the most writes there is a cell without a doubt.
+        let ends = format!(
+            "The target carries up to 20k reads/s without writes {other}, and up to 476.84 MiB/s (500 \
+             MB/s) of writes; reads at p95 <= 500 us are possible up to 20k reads/s {other} without \
+             writes."
+        );
+        assert_eq!(said[0], ends);
+        assert!(said[1].contains("carries 5 of its 8 cells; 3 cells are void"), "{}", said[1]);
+        let full = format!(
+            "Reads at p95 <= 200 us are possible up to 20k reads/s {other} without writes, up to 20k \
+             reads/s beside 476.84 MiB/s (500 MB/s) of writes."
+        );
+        assert_eq!(said[2], full);
+        let mut found = found;
+        for cell in found.cells.iter_mut().filter(|cell| cell.write == 1) {
+            cell.response_time_ns = Vec::from([None]);
+            cell.doubt = cells[3].doubt.clone();
+        }
+        let said = sentences(&found, 8, &|_| None);
+        let perhaps = "perhaps beside 476.84 MiB/s (500 MB/s) of writes (the cells with few reads there \
+                       are void).";
+        assert!(said[2].ends_with(perhaps), "{}", said[2]);
+    }
+
+    #[test]
     fn the_reach_of_fast_reads_ends_where_a_cell_is_slower_or_not_carried() {
         let cell = |write: u32, read: u32, ns: Option<f64>| MapCell {
             write,
             read,
             kind: if ns.is_some() { CellKind::Measured } else { CellKind::Overloaded },
             response_time_ns: Vec::from([ns.map(|value| Estimate { value, half_width: None })]),
+            doubt: None,
         };
         let times = [
             [Some(3e5), Some(1e5), Some(2e5), Some(4e5)],
