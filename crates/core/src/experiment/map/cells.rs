@@ -584,7 +584,7 @@ fn reading(settings: &Settings, shortest: Option<f64>, record: &Record) -> Readi
     }
     let surfaces = &settings.search.surfaces;
     let response_times = surfaces.iter().map(|one| known(record, one.quantile)).collect();
-    let precise = is_precise(surfaces, record) && !has_backlog(settings, record);
+    let precise = is_precise(surfaces, record) && !has_backlog(settings, shortest, record);
     Reading { admissible: true, precise, response_times, doubt: None }
 }
 
@@ -594,11 +594,15 @@ fn doubt(trial: &Trial) -> Option<CellDoubt> {
     trial.doubt.map(|code| CellDoubt { verdict, code: code.to_owned() })
 }
 
-/// Whether the backlog of a stream grows, by the rule of the verdict: then the response times grow with
-/// the time for which they are measured, however narrow their intervals are.
-fn has_backlog(settings: &Settings, record: &Record) -> bool {
+/// Whether the backlog of a stream grows: then the response times grow with the time for which they
+/// are measured, however narrow their intervals are. It grows by the rule of the verdict, or by a lag
+/// that is more than a hiccup: a stream that begins to fall behind late in the window has few
+/// unstarted I/Os at its end.
+fn has_backlog(settings: &Settings, shortest: Option<f64>, record: &Record) -> bool {
+    let own = || known(record, settings.search.surfaces[0].quantile).map(|time| time.value);
+    let lags = shortest.or_else(own).is_some_and(|time| grows_beyond(LAG_TIMES * time, record));
     let window = record.window.as_secs_f64() / (settings.ramp + record.window).as_secs_f64();
-    (0..streams(record)).any(|stream| {
+    lags || (0..streams(record)).any(|stream| {
         let ledger = ledger(record, stream);
         backlog_grows(ledger.unstarted, ledger.due as f64 * window)
     })
@@ -620,7 +624,12 @@ fn is_carried(settings: &Settings, record: &Record) -> bool {
 fn falls_behind(settings: &Settings, shortest: Option<f64>, record: &Record) -> bool {
     let gone = (settings.ramp + record.window).0 as f64;
     let far = [LAG.0 as f64, LAG_TIMES * shortest.unwrap_or(0.0), settings.behind * gone];
-    let far = far.into_iter().fold(0.0, f64::max);
+    grows_beyond(far.into_iter().fold(0.0, f64::max), record)
+}
+
+/// Whether the lag of a stream is at least this long, in nanoseconds, and longer than in the middle of
+/// the window.
+fn grows_beyond(far: f64, record: &Record) -> bool {
     (0..streams(record)).any(|stream| {
         let backlog = record.backlog(stream);
         backlog.is_some_and(|one| far <= one.lag.0 as f64 && 0.0 < one.growth)
@@ -886,6 +895,12 @@ mod tests {
         ledger.unstarted = ledger.due / 50;
         behind.record = Record { workers: behind.record.workers.clone(), ..record };
         assert!(map.meant_to_overload(&behind).unwrap().contains("not precise"));
+        // A lag of 12 ms is long where reads take 0.1 ms, and a hiccup where they take 0.9 ms.
+        let lags = |shortest: f64| {
+            let record = so_far(&map, &planned, 5, Span::from_ms(12));
+            reading(&map.settings, Some(shortest), &record).precise
+        };
+        assert_eq!([1e5, 9e5].map(lags), [false, true]);
         let mut erratic = measured((*planned).clone(), true);
         erratic.record.stretches.clear();
         assert!(map.meant_to_overload(&erratic).unwrap().contains("not precise"));
