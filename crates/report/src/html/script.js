@@ -33,9 +33,10 @@
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: color('muted') },
       margin: { l: 56, r: 12, t: 44, b: 44 },
-      // A legend takes no more than a fifth of its plot; a longer one scrolls.
+      // A legend takes no more than a fifth of its plot, and a third where it has few columns; a longer
+      // one scrolls.
       legend: {
-        orientation: 'h', xref: 'container', x: 0, xanchor: 'left', yref: 'container', y: 1, yanchor: 'top', maxheight: 0.2,
+        orientation: 'h', xref: 'container', x: 0, xanchor: 'left', yref: 'container', y: 1, yanchor: 'top', maxheight: narrow.matches ? 0.34 : 0.2,
       },
       hovermode: 'closest',
       // A finger scrolls the page and does not zoom.
