@@ -304,6 +304,7 @@ fn documents(size: EngineSize) -> Result<Vec<EngineRow>, String> {
         breakdown: None,
         hosts: Vec::new(),
         is_void: false,
+        doubt: None,
     };
     let judgement = Judgement { findings: Vec::new(), unchecked: Vec::new() };
     let repeats = size.repeats.div_ceil(100);

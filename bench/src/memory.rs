@@ -166,6 +166,7 @@ fn write(seconds: u64, read_share: f64, result: &Path) -> Result<(), String> {
         breakdown: None,
         hosts: Vec::new(),
         is_void: false,
+        doubt: None,
     };
     let targets = [Target::simulated("invented", Bytes(1 << 40))];
     let host = Host::default();

@@ -235,6 +235,7 @@ impl StartSession {
             breakdown: None,
             hosts: Vec::new(),
             is_void: false,
+            doubt: None,
         };
         let judgement = judge(&trial, &self.host, &self.facts);
         let mut write = || -> io::Result<()> {

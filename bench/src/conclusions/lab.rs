@@ -195,6 +195,7 @@ pub fn trial(planned: Planned, device: &sim::Options, experiment: &dyn Experimen
         breakdown: None,
         hosts: Vec::new(),
         is_void: false,
+        doubt: None,
     }
 }
 
