@@ -59,9 +59,8 @@ pub fn charts(document: &Document, found: &MapFound) -> Vec<Chart> {
         name: "map".to_owned(),
         title: format!("{} of reads beside writes", figures::capitalized(time)),
         caption: format!(
-            "The {time} of the reads in ms, on a logarithmic scale, by the bandwidth of the \
-             writes (to the right) and the rate of the reads (upwards); {how}. Times above \
-             {CLIP:.0} times the shortest have one color. Lines join loads with the same time."
+            "The {time} of the reads, on a logarithmic scale, by the bandwidth of the writes (to \
+             the right) and the rate of the reads (upwards); {how}."
         ),
         panels: surfaces.into_iter().map(panel).collect(),
         one_at_a_time: true,

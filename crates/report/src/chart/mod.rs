@@ -289,15 +289,33 @@ impl Chart {
         self.panels.iter().position(|panel| panel.title == "p99").unwrap_or(0)
     }
 
-    /// The caption, and the meaning of the cells' marks, with the renderer's names for the marks.
-    pub fn words(&self, name: fn(Option<Cover>) -> &'static str) -> String {
-        let mut words = self.caption.clone();
+    /// The caption of a picture, with the meaning of its colors, lines and marks.
+    pub fn words_of_picture(&self) -> String {
+        let mut colors = String::new();
         if let Some(Panel { plot: Plot::Heat(heat), .. }) = self.panels.first() {
-            for (cover, meaning) in &heat.signs {
-                words += &format!(" {}: {meaning}.", name(*cover));
+            if let Some(clip) = heat.clip {
+                colors += &format!(" Times above {clip:.0} times the shortest have one color.");
+            }
+            if !heat.contours.is_empty() {
+                colors += " Lines join loads with the same time.";
             }
         }
-        words
+        format!("{}{colors}{}", self.caption, self.signs(mark_name))
+    }
+
+    /// The caption of cells in characters, with the meaning of the marks, which have these names.
+    pub fn words_of_characters(&self, name: fn(Option<Cover>) -> &'static str) -> String {
+        format!("{}{}", self.caption, self.signs(name))
+    }
+
+    /// The meaning of the cells' marks, each after a blank.
+    fn signs(&self, name: fn(Option<Cover>) -> &'static str) -> String {
+        let Some(Panel { plot: Plot::Heat(heat), .. }) = self.panels.first() else {
+            return String::new();
+        };
+        let sign =
+            |(cover, meaning): &(Option<Cover>, &str)| format!(" {}: {meaning}.", name(*cover));
+        heat.signs.iter().map(sign).collect()
     }
 }
 

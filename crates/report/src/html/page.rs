@@ -323,7 +323,7 @@ fn chart(out: &mut String, chart: &Chart, wide: &str) {
     let caption = format!(
         "<h3>{}</h3><p class=\"muted small\">{}</p>",
         escape(&chart.title),
-        escape(&chart.words(chart::mark_name))
+        escape(&chart.words_of_picture())
     );
     let words = |panel: &Panel| {
         let title = [chart.title.as_str(), panel.title.as_str()];

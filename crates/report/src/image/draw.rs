@@ -7,7 +7,7 @@ use super::sheet::{
 };
 use super::{Picture, Pixel, Rgb, heading, numbers};
 use crate::chart::{
-    self, Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Panel, Plot, Scale, Series, Shape,
+    Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Panel, Plot, Scale, Series, Shape,
     is_at_the_edge, labeled, linear_ticks, log_ticks,
 };
 use crate::page::{Illustration, Subject};
@@ -86,7 +86,7 @@ fn chart(sheet: &mut Sheet<'_>, chart: &Chart, top: f32, room: f32) -> (f32, Str
             y = frame.bottom + 20.0;
         }
     }
-    (y, chart.words(chart::mark_name))
+    (y, chart.words_of_picture())
 }
 
 /// A plot of many rows of cells is as high as they need.

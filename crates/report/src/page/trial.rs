@@ -563,9 +563,9 @@ fn errors(document: &Document, trial: &Trial) -> Option<Block> {
     let mut first: Vec<_> = trial.workers.iter().flat_map(|worker| &worker.errors.first).collect();
     first.sort_by_key(|error| error.at_ns);
     let told = first.into_iter().take(ERRORS_SHOWN).map(|error| {
-        let sign = if error.at_ns < 0 { "-" } else { "" };
+        let when = if error.at_ns < 0 { "before the window" } else { "into it" };
         format!(
-            "{sign}{} {} of {} at offset {} of {}: {}",
+            "{} {when}: {} of {} at offset {} of {}: {}",
             figures::time(error.at_ns.unsigned_abs() as f64),
             error.what(),
             Bytes(error.length_bytes),
@@ -581,6 +581,11 @@ fn errors(document: &Document, trial: &Trial) -> Option<Block> {
         let text = format!("{who} gave up after a long series of failed I/Os");
         blocks.push(Block::Text(Sentence { tone: Tone::Bad, text }));
     }
-    let heading = format!("{} I/Os failed; the first of them", figures::count(count));
+    // The ledger ends with the window.
+    let after = match count.saturating_sub(trial.ledger().failed) {
+        0 => String::new(),
+        n => format!(", {} of them after the window", figures::count(n)),
+    };
+    let heading = format!("{} I/Os failed{after}; the first of them", figures::count(count));
     Some(Block::section(heading, blocks))
 }

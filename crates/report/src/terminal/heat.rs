@@ -59,6 +59,7 @@ pub fn surface(out: &mut String, heat: &Heat, style: &Style) {
         push_line(out, "  not known: too few I/Os");
         return;
     };
+    push_line(out, &format!("  {}", heat.y_title));
     grid(out, heat, range, (1, None), style);
     legend(out, heat, range, style);
 }
@@ -89,7 +90,10 @@ fn grid(
         }
         push_line(out, &line);
     }
-    push_line(out, &axis(heat, each, width));
+    // With its meaning, if there is room.
+    let axis = axis(heat, each, width);
+    let named = format!("{axis}   {}", heat.x_title);
+    push_line(out, if named.len() <= style.width { &named } else { &axis });
 }
 
 /// A cell in this many columns.

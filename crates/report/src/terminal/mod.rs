@@ -262,7 +262,7 @@ fn push_chart(out: &mut String, chart: &Chart, style: &Style) {
     }
     if any {
         gap(out);
-        wrap(out, "", &chart.words(heat::sign), Tone::Quiet, style);
+        wrap(out, "", &chart.words_of_characters(heat::sign), Tone::Quiet, style);
     }
 }
 
