@@ -2,7 +2,7 @@
 //! have common figures. Tables and charts of every kind use this arrangement.
 
 use fathom_core::measure::{Flow, Stretch};
-use fathom_core::stats::{self, Estimate, Slice};
+use fathom_core::stats::{self, Estimate, Level, Slice};
 use fathom_core::{Bytes, Quantile, Span};
 
 use crate::document::{
@@ -45,6 +45,8 @@ pub struct Spot<'a> {
     pub verdict: Verdict,
     /// The number of trials behind the figures.
     pub counted: usize,
+    /// What is known of each figure, for comparisons with other points: those of [`Figure::ALL`].
+    levels: [Option<Level>; Figure::ALL.len()],
     /// Whether its data repeats itself and the target saved it: no trial of it counts, not even one
     /// that ran before this was known.
     saved: bool,
@@ -200,6 +202,7 @@ impl<'a> Spot<'a> {
             mean_and_max: mean_and_max(&counted),
             verdict: verdicts.max().unwrap_or(Verdict::Sound),
             counted: counted.len(),
+            levels: [None; Figure::ALL.len()],
             saved: false,
             trials,
         }
@@ -217,6 +220,12 @@ impl<'a> Spot<'a> {
     /// Whether none of its trials measured what was asked for.
     pub fn is_void(&self) -> bool {
         self.saved || self.trials.iter().all(|(_, trial)| trial.verdict == Verdict::Void)
+    }
+
+    /// What is known of a figure, for comparisons with the other points of a sweep or of repeated
+    /// points; otherwise none.
+    pub fn level(&self, figure: Figure) -> Option<Level> {
+        self.levels[figure.place()]
     }
 
     /// The first of its trials: the load of all of them.
@@ -282,13 +291,13 @@ fn know_together(spots: &mut [Spot<'_>]) {
             all.into_iter().map(|trial| figures::summary(trial, None, &QUANTILES)).collect()
         })
         .collect();
-    let places = (0..QUANTILES.len()).map(Figure::Quantile);
-    for figure in [Figure::Iops, Figure::Bandwidth].into_iter().chain(places) {
+    for figure in Figure::ALL {
         let known = summaries.iter().map(|trials| {
             trials.iter().filter_map(|summary| *figure.of(&mut summary.clone())).collect()
         });
         let levels = stats::levels(&known.collect::<Vec<Vec<Estimate>>>());
         for (spot, level) in spots.iter_mut().zip(levels) {
+            spot.levels[figure.place()] = level;
             if let (Some(shown), Some(level)) = (figure.of(&mut spot.summary), level) {
                 let half = level.estimate.half_width;
                 shown.half_width = half.map(|half| half / level.estimate.value * shown.value);
@@ -298,15 +307,30 @@ fn know_together(spots: &mut [Spot<'_>]) {
 }
 
 /// A figure of a summary.
-#[derive(Clone, Copy)]
-enum Figure {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// I/Os per second.
     Iops,
+    /// Bytes per second.
     Bandwidth,
-    /// Of [`QUANTILES`].
+    /// A percentile: its place among [`QUANTILES`].
     Quantile(usize),
 }
 
 impl Figure {
+    /// All of them.
+    const ALL: [Self; 5] =
+        [Self::Iops, Self::Bandwidth, Self::Quantile(0), Self::Quantile(1), Self::Quantile(2)];
+
+    /// Its place among all of them.
+    fn place(self) -> usize {
+        match self {
+            Self::Iops => 0,
+            Self::Bandwidth => 1,
+            Self::Quantile(place) => 2 + place,
+        }
+    }
+
     fn of(self, summary: &mut Summary) -> &mut Option<Estimate> {
         match self {
             Self::Iops => &mut summary.iops,

@@ -44,16 +44,16 @@ fn one(heard: &Heard<'_>, (sentence, next): (&str, &str), compresses: bool) -> O
     /// These sentences are judged with the sentence before them, or say what was done and nothing
     /// about the device.
     const BESIDE: [&str; 4] = [
-        "These cannot be distinguished",
+        "These cannot be told from it",
         "No other point",
-        "Here, points",
+        "Here, only points",
         "There are too few trials",
     ];
     let is_beside = BESIDE.iter().any(|start| sentence.starts_with(start));
     if is_beside || is_about_the_run(sentence) {
         return Some(Vec::new());
     }
-    if sentence.starts_with("The best is ") || sentence.starts_with("The highest is ") {
+    if sentence.contains(" highest at ") {
         return best(heard, (sentence, next), compresses);
     }
     if let Some(judged) = payloads(sentence, compresses) {
@@ -92,15 +92,15 @@ pub fn saved(heard: &Heard<'_>, compresses: bool) -> Option<Judged> {
     is_said.then(|| Judged::holds("zeros", CODE, compresses))
 }
 
-/// "The best is X: V ± h (3 trials)." or "The highest is X: ...", with the settings that cannot be
-/// distinguished from it. Every setting that is not named there has to be lower.
+/// "Bandwidth is highest at X: V ± h (3 trials)...", with the settings that cannot be told from
+/// it. Every setting that is not named there has to be lower.
 fn best(
     heard: &Heard<'_>,
     (sentence, next): (&str, &str),
     compresses: bool,
 ) -> Option<Vec<Judged>> {
     const KIND: &str = "the best";
-    let (_, said) = sentence.split_once(" is ")?;
+    let (_, said) = sentence.split_once(" highest at ")?;
     let (name, figure) = said.split_once(": ")?;
     let (figure, _) = figure.rsplit_once(" (")?;
     // Zeros count as a setting unless the device compresses and the session has reported this.
@@ -114,7 +114,7 @@ fn best(
         settings.map(|(name, (_, bandwidth))| (name.as_str(), *bandwidth)).collect();
     let (_, own) = *settings.iter().find(|(one, _)| *one == name)?;
     let equals: Vec<&str> = next
-        .strip_prefix("These cannot be distinguished from it: ")
+        .strip_prefix("These cannot be told from it: ")
         .map(|list| list.trim_end_matches('.').split("; ").collect())
         .unwrap_or_default();
     let whole = format!("{sentence} {next}");

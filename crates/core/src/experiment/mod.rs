@@ -25,7 +25,7 @@ pub use sequence::PointSequence;
 pub use study::{BestPractice, Circumstances, Drives, Question, Study, completed, tied};
 pub use sustain::{ROUNDS_MAX, Sustain, Test, TestSettings, Until, Watch, test_plan};
 pub use sweep::curves::again_at_most;
-pub use sweep::{Candidate, PassOrder, Sweep, SweepSettings};
+pub use sweep::{Candidate, LoadCost, PassOrder, Sweep, SweepSettings};
 pub use throughput::Throughput;
 
 use crate::measure::Record;

@@ -7,6 +7,7 @@
 //! Association 56, 1961). This covers any choice that is made from them afterwards. The formulas
 //! are in docs/method/estimates.md.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -49,8 +50,16 @@ impl Level {
         Self { estimate: Estimate { value: value / unit, half_width }, ..self }
     }
 
+    /// That of the inverse figure: the lowest time is the highest of them.
+    #[must_use]
+    pub fn inverse(self) -> Self {
+        let Estimate { value, half_width } = self.estimate;
+        let half_width = half_width.map(|half| half / value / value);
+        Self { estimate: Estimate { value: 1.0 / value, half_width }, ..self }
+    }
+
     /// Which of two has the higher value.
-    pub fn cmp_value(&self, other: &Self) -> std::cmp::Ordering {
+    pub fn cmp_value(&self, other: &Self) -> Ordering {
         self.estimate.value.total_cmp(&other.estimate.value)
     }
 }
@@ -220,6 +229,18 @@ impl Ratio {
     }
 }
 
+/// The highest of several levels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Highest {
+    /// Its place among them.
+    pub place: usize,
+    /// The places of the others that cannot be told from it, the highest first. All others are lower.
+    pub equals: Vec<usize>,
+}
+
+/// A level can be named as the highest if its figure is at least this share of the highest figure.
+const NEARLY_AS_HIGH: f64 = 0.95;
+
 /// The levels that one conclusion compares; the intervals of all differences between two of them
 /// hold at once.
 #[derive(Clone, Debug)]
@@ -272,6 +293,28 @@ impl Comparison {
             low: best(&|difference, half| difference - half),
             high: best(&|difference, half| difference + half),
         }
+    }
+
+    /// The highest of them; none if there are none.
+    ///
+    /// Readers use the setting that is named. So of those that may be the highest and whose figures
+    /// are nearly as high, it is the one that comes first by this order: the one that costs least. Of
+    /// equal ones it is the highest, and of equally high ones the first.
+    pub fn highest(&self, order: impl Fn(usize, usize) -> Ordering) -> Option<Highest> {
+        let value = |one: usize| self.levels[one].0;
+        let by_value = |one: usize, other: usize| value(other).total_cmp(&value(one));
+        let all = || 0..self.levels.len();
+        let top = all().min_by(|one, other| by_value(*one, *other))?;
+        let is_lower = |one: usize, than: usize| self.ratio(&[one], &[than]).is_less();
+        let may_be = |one: &usize| *one == top || all().all(|other| !is_lower(*one, other));
+        let nearly = all().filter(|one| value(top) + NEARLY_AS_HIGH.ln() <= value(*one));
+        let place = nearly
+            .filter(may_be)
+            .min_by(|one, other| order(*one, *other).then(by_value(*one, *other)))?;
+        let mut equals: Vec<usize> =
+            all().filter(|one| *one != place && !is_lower(*one, place)).collect();
+        equals.sort_by(|one, other| by_value(*one, *other));
+        Some(Highest { place, equals })
     }
 
     /// The ratio of the best of these to a figure that is known beforehand, such as a rating.
@@ -424,6 +467,28 @@ mod tests {
         ] {
             assert!((t(n, degrees) - table).abs() < 2e-3, "{n} {degrees:?}: {}", t(n, degrees));
         }
+    }
+
+    #[test]
+    fn the_highest_is_the_one_that_costs_least_of_those_that_may_be_it() {
+        let trials = |mean: f64| [0.999, 1.0, 1.001].map(|one| exact(mean * one)).to_vec();
+        let named = |means: &[f64], costs: &[u32]| {
+            let settings: Vec<Vec<Estimate>> = means.iter().map(|mean| trials(*mean)).collect();
+            let compared = Comparison::new(known(&settings));
+            compared.highest(|one, other| costs[one].cmp(&costs[other])).unwrap()
+        };
+        let found = |place, equals: &[usize]| Highest { place, equals: equals.to_vec() };
+        assert_eq!(named(&[500.0, 1000.0, 1000.0, 1000.0], &[1, 2, 4, 8]), found(1, &[2, 3]));
+        assert_eq!(named(&[1000.0, 1000.0, 1000.0], &[8, 2, 4]), found(1, &[0, 2]));
+        // What is lower beyond chance is not named, however little it costs.
+        assert_eq!(named(&[980.0, 1000.0], &[1, 8]), found(1, &[]));
+        // A figure that is clearly lower is not named even if chance could explain it.
+        let one = |value: f64| Vec::from([exact(value)]);
+        let compared = Comparison::new(known(&[one(800.0), one(1000.0), one(960.0)]));
+        assert_eq!(compared.highest(|one, other| one.cmp(&other)), Some(found(1, &[2, 0])));
+        assert_eq!(Comparison::new([]).highest(|_, _| Ordering::Equal), None);
+        let level = known(&[trials(200.0)])[0].inverse();
+        assert!((level.estimate.value - 0.005).abs() < 1e-12);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The three or four figures that matter, to stand large beside the answer.
 
-use fathom_core::stats::Estimate;
+use std::cmp::Ordering;
+
+use fathom_core::experiment::LoadCost;
+use fathom_core::stats::{Comparison, Estimate, Level};
 
 use super::answer::is_step;
 use super::{Entry, Head, Table, TableRow, Tone};
@@ -11,7 +14,10 @@ use crate::document::{
     Role, SustainFound,
 };
 use crate::figures::{self, Summary, plus_minus};
-use crate::results::{QUANTILES, Results, Spot, chosen};
+use crate::results::{Figure, QUANTILES, Results, Spot, chosen};
+
+/// The percentile of the tail: its place among [`QUANTILES`].
+const TAIL: usize = 1;
 
 /// A figure with its name.
 type Tile = (String, Entry);
@@ -137,24 +143,58 @@ fn of_map(found: &MapFound) -> Vec<Tile> {
     tiles.into_iter().flatten().collect()
 }
 
-/// The best of several points, each with its place.
+/// The best of several points, each with its place. Which of those that cannot be told apart is named
+/// is decided as in the conclusion of the sweep.
 fn of_sweep(results: &Results<'_>) -> Vec<Tile> {
     // Zeros that are as fast as random data by chance are not the best.
     let all_repeat = results.spots.iter().all(Spot::repeats_data);
     let counts = |spot: &&Spot<'_>| !spot.is_void() && (all_repeat || !spot.repeats_data());
-    let spots = || results.spots.iter().filter(counts);
-    let best = |name: &str, of: &dyn Fn(&Spot<'_>) -> Option<Estimate>, sign: f64, write| {
-        let known = spots().filter_map(|spot| Some((spot, of(spot)?)));
-        let (spot, estimate) =
-            known.max_by(|one, two| (sign * one.1.value).total_cmp(&(sign * two.1.value)))?;
-        tile(format!("{name}: {}", spot.name()), Some(estimate), write)
-    };
+    let spots: Vec<&Spot<'_>> = results.spots.iter().filter(counts).collect();
     let in_bytes = results.is_about_bytes();
-    let bytes = best("highest MB/s", &|spot| spot.summary.bandwidth, 1.0, mb);
-    let iops = best("highest IOPS", &|spot| spot.summary.iops, 1.0, figures::significant);
-    let time = best("lowest p99", &|spot| spot.summary.quantiles[1], -1.0, figures::time);
+    let throughput = |spot: &Spot<'_>| {
+        let figure = if in_bytes { spot.summary.bandwidth } else { spot.summary.iops };
+        figure.map_or(0.0, |one| one.value)
+    };
+    let cost = |spot: &Spot<'_>| {
+        let p99 = spot.summary.quantiles[TAIL].map(|time| time.value);
+        LoadCost::of(&spot.first().point, p99)
+    };
+    let by_cost = |one: &Spot<'_>, other: &Spot<'_>| cost(one).compare(&cost(other));
+    let highest = |name: &str, figure, of: &dyn Fn(&Summary) -> Option<Estimate>, write| {
+        let known = spots.iter().filter_map(|spot| Some((*spot, spot.level(figure)?)));
+        let (spot, others) = named(known.collect(), &by_cost)?;
+        tile(format!("{name}: {}{others}", spot.name()), of(&spot.summary), write)
+    };
+    let bytes = highest("highest MB/s", Figure::Bandwidth, &|one| one.bandwidth, mb);
+    let iops = highest("highest IOPS", Figure::Iops, &|one| one.iops, figures::significant);
+    // Of equally short times, the one with the most throughput.
+    let by_throughput = |one: &Spot<'_>, other: &Spot<'_>| {
+        throughput(other).total_cmp(&throughput(one)).then_with(|| by_cost(one, other))
+    };
+    let time = || {
+        let level = |spot: &Spot<'_>| Some(spot.level(Figure::Quantile(TAIL))?.inverse());
+        let known = spots.iter().filter_map(|spot| Some((*spot, level(spot)?)));
+        let (spot, others) = named(known.collect(), &by_throughput)?;
+        let name = format!("lowest {}: {}{others}", QUANTILES[TAIL], spot.name());
+        tile(name, spot.summary.quantiles[TAIL], figures::time)
+    };
     let iops = iops.filter(|_| results.blocks_differ() || !in_bytes);
-    [bytes.filter(|_| in_bytes), iops, time].into_iter().flatten().collect()
+    [bytes.filter(|_| in_bytes), iops, time()].into_iter().flatten().collect()
+}
+
+/// The highest of these, the first one by this order if several may be it; and "; 3 more cannot be told
+/// from it".
+fn named<'s, 'd>(
+    known: Vec<(&'s Spot<'d>, Level)>,
+    order: &dyn Fn(&Spot<'_>, &Spot<'_>) -> Ordering,
+) -> Option<(&'s Spot<'d>, String)> {
+    let compared = Comparison::new(known.iter().map(|(_, level)| *level));
+    let found = compared.highest(|one, other| order(known[one].0, known[other].0))?;
+    let others = match found.equals.len() {
+        0 => String::new(),
+        n => format!("; {n} more cannot be told from it"),
+    };
+    Some((known[found.place].0, others))
 }
 
 /// In sequence in MB/s, at random in IOPS.

@@ -3,6 +3,7 @@
 //!
 //! The combinations are fixed beforehand; nothing is resolved here. The conclusions are in `words`.
 
+mod cost;
 pub(super) mod curves;
 pub(super) mod order;
 pub(super) mod payloads;
@@ -21,6 +22,7 @@ use crate::stats::{self, Comparison, Estimate, Level};
 use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::Span;
 use crate::verdict::Finding;
+pub use cost::LoadCost;
 pub(super) use payloads::is_unique;
 
 /// One combination of the settings.
@@ -72,11 +74,13 @@ const LOOKS: usize = 4;
 /// points that end after an amount.
 const ASSUMED_BANDWIDTH: f64 = 500e6;
 
-/// The throughput of one trial, the only figure of it that is kept.
+/// The throughput of one trial, and what else of it is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct TrialThroughput {
     value: f64,
     half_width: Option<f64>,
+    /// The p99 of its response time in nanoseconds; none if too few I/Os show it.
+    p99_ns: Option<f64>,
     /// Its window.
     took: Span,
     /// Its place in the order of trials.
@@ -198,7 +202,8 @@ impl Sweep {
     /// Takes the trial of a candidate.
     fn take(&mut self, place: usize, trial: &Trial) {
         if let Some(reading) = self.read(&trial.record) {
-            let reading = TrialThroughput { is_void: trial.is_void, ..reading };
+            let p99_ns = cost::p99_ns(&trial.record);
+            let reading = TrialThroughput { is_void: trial.is_void, p99_ns, ..reading };
             // Judged before it counts itself, as at its looks. A point that is measured again is
             // measured to its end.
             self.cut_off[place] = self.may_cut() && self.is_clearly_worse(reading);
@@ -219,6 +224,16 @@ impl Sweep {
             .iter()
             .map(|trials| trials.iter().filter(|one| all_are || !one.is_void).map(shown).collect());
         stats::levels(&each.collect::<Vec<Vec<Estimate>>>())
+    }
+
+    /// What the load of a candidate costs. Its p99 is that of the middle one of its trials, because
+    /// percentiles have no mean.
+    fn cost(&self, place: usize) -> LoadCost {
+        let counted = self.readings[place].iter().filter(|one| !one.is_void);
+        let mut times: Vec<f64> = counted.filter_map(|one| one.p99_ns).collect();
+        times.sort_by(f64::total_cmp);
+        let middle = times.get(times.len() / 2);
+        LoadCost::of(&self.candidates[place].point, middle.copied())
     }
 
     /// Whether a candidate was measured, and does not count because all of its trials are void.
@@ -283,6 +298,7 @@ impl Sweep {
         Some(TrialThroughput {
             value,
             half_width,
+            p99_ns: None,
             took,
             turn: self.done,
             repeat: at,

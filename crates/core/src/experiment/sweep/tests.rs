@@ -167,7 +167,10 @@ fn the_published_study_comes_to_its_known_answers() {
         let enough = format!("block-size {label}: queue-depth {answer} is enough");
         assert!(said.contains(&enough), "{label}: {said}");
         if label == "12.8MB" {
-            assert!(said.contains("The best is block-size 12.8MB, queue-depth 8: "), "{said}");
+            assert!(
+                said.contains("Bandwidth is highest at block-size 12.8MB, queue-depth 8: "),
+                "{said}"
+            );
             let costs = ["9", "10", "11"].map(|percent| format!("; 256 costs {percent}"));
             assert!(costs.iter().any(|cost| said.contains(cost)), "{said}");
         }
@@ -182,15 +185,49 @@ fn what_repeats_cannot_tell_apart_is_named() {
         rate * (1.0 + 0.02 * (f64::from(place.repeat) - 1.0))
     });
     let same = &conclusion.sentences[1];
-    assert!(
-        same.starts_with("These cannot be distinguished from it: "),
-        "{:?}",
-        conclusion.sentences
-    );
+    assert!(same.starts_with("These cannot be told from it: "), "{:?}", conclusion.sentences);
     assert_eq!(same.matches("queue-depth").count(), 2, "{same}");
     assert!(!same.contains("queue-depth 1;") && !same.contains("queue-depth 1."), "{same}");
     let Some(Found::Sweep(found)) = conclusion.found else { panic!("a sweep finds") };
     assert_eq!((found.axes.len(), found.cut_off.len()), (2, 0));
+}
+
+/// The trial of a queue with eight servers of 2 ms: from depth 8 on only the times grow.
+fn queued(planned: &Planned) -> Trial {
+    let depth = planned.place.coordinates[1].value.unwrap();
+    let ns = (2e6 * (depth / 8.0).max(1.0)) as u64;
+    let mut trial = trial(planned, 500.0 * depth.min(8.0) * 65_536.0);
+    let flow = &mut trial.record.workers[0].cells[0].flows[1];
+    flow.service_time = crate::measure::Histogram::default();
+    flow.service_time.record_many(ns, 30_000);
+    trial
+}
+
+#[test]
+fn of_points_that_are_as_high_the_answer_names_the_one_with_the_fewest_in_flight() {
+    let settings = SweepSettings { repeats: 2, ..SETTINGS };
+    let mut sweep = grid(&[("64k", 65_536)], &["1", "4", "8", "16", "64"], settings);
+    for one in &mut sweep.candidates {
+        let depth = one.coordinates[1].value.unwrap() as u32;
+        one.point.streams[0].pacing = crate::spec::Pacing::closed(depth);
+    }
+    let mut last = None;
+    let said = loop {
+        match sweep.next(last.as_ref()) {
+            Step::Run(planned) => last = Some(queued(&planned)),
+            Step::Done(conclusion) => break conclusion.sentences,
+        }
+    };
+    assert_eq!(
+        said[..2],
+        [
+            "Bandwidth is highest at block-size 64k, queue-depth 8: 250 MiB/s \u{b1} 0 % (2 trials); 2 \
+             more points cannot be told from it, and the longest p99 among them is 8 times as long.",
+            "These cannot be told from it: block-size 64k, queue-depth 16; block-size 64k, queue-depth 64.",
+        ]
+    );
+    // Nothing scatters, so there is no smallest difference to name.
+    assert!(!said.iter().any(|one| one.contains("can be told apart")), "{said:?}");
 }
 
 #[test]
@@ -269,10 +306,11 @@ fn one_trial_of_a_point_says_what_it_does_not_know() {
     let (_, conclusion) = run(&mut sweep, |place| 100e6 * place.coordinates[1].value.unwrap());
     let first = "(1 trial); it still rises at the end of queue-depth, and more may gain.";
     assert!(conclusion.sentences[0].ends_with(first), "{:?}", conclusion.sentences);
-    // With no gain from the last step, that it rises is not known.
+    // With no gain from the last step, that it rises is not known, and the shallower one is named.
     let mut flat = grid(&[("1m", 1 << 20)], &["1", "2", "4"], settings);
     let (_, level) = run(&mut flat, |place| 100e6 * place.coordinates[1].value.unwrap().min(2.0));
-    assert!(level.sentences[0].ends_with("(1 trial)."), "{:?}", level.sentences);
+    let end = "(1 trial); 1 more point cannot be told from it.";
+    assert!(level.sentences[0].ends_with(end), "{:?}", level.sentences);
     let end = "queue-depth 4 is the best of them (381.47 MiB/s), and more may gain.";
     assert!(conclusion.sentences.iter().any(|one| one.ends_with(end)), "{conclusion:?}");
     let last = conclusion.sentences.last().unwrap();
@@ -455,7 +493,7 @@ fn a_flat_curve_is_called_anything_else_in_one_of_twenty_sweeps_at_most() {
                 // With one trial each, a disturbed trial cannot be recognized. It can only be
                 // measured again.
                 let claims = [
-                    "The best is",
+                    "No other point can be taken for it",
                     " costs ",
                     "is not;",
                     "are not;",

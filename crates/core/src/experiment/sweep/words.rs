@@ -1,19 +1,22 @@
-//! The conclusions of a sweep, in sentences: the best point and those that cannot be distinguished from it,
+//! The conclusions of a sweep, in sentences: the best point and those that cannot be told from it,
 //! the load from which on more gains nothing, the points that do not fit their curve, and the axis
 //! that matters most.
 
 use super::curves::{self, Curve, Saturation};
-use super::{PassOrder, Sweep, payloads, scaling};
+use super::{LoadCost, PassOrder, Sweep, payloads, scaling};
 use crate::experiment::Axis;
 use crate::experiment::throughput::{Throughput, within};
-use crate::figures::percent;
-use crate::stats::{self, Comparison, Estimate, Level, Ratio, UNREPEATED};
+use crate::figures::{number, percent};
+use crate::stats::{self, Comparison, Estimate, Highest, Level, Ratio, UNREPEATED};
 use crate::trial::Coordinate;
 
 /// More points than this are counted, not listed.
 const LISTED: usize = 6;
 /// More curves than this are counted, not described: the table has them all.
 const CURVES: usize = 12;
+
+/// A smaller difference, as a share, is none to a reader.
+const SMALLEST: f64 = 0.0005;
 
 /// A candidate that was measured.
 struct MeasuredCandidate {
@@ -71,49 +74,71 @@ pub fn unrepeated(sweep: &Sweep) -> Option<String> {
     })
 }
 
-/// The highest, and those that cannot be told from it: one decision, two sentences.
+/// The highest, and those that cannot be told from it: one decision, a few sentences.
 fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
-    let highest = known.iter().enumerate().max_by(|a, b| a.1.level.cmp_value(&b.1.level));
-    let Some((highest, best)) = highest else { return Vec::new() };
     let compared = Comparison::new(known.iter().map(|one| one.level));
-    let mut same: Vec<&MeasuredCandidate> = (0..known.len())
-        .filter(|one| *one != highest && !compared.ratio(&[*one], &[highest]).is_less())
-        .map(|one| &known[one])
-        .collect();
-    same.sort_by(|a, b| b.level.cmp_value(&a.level));
+    let costs: Vec<LoadCost> = known.iter().map(|one| sweep.cost(one.place)).collect();
+    let highest = compared.highest(|one, other| costs[one].compare(&costs[other]));
+    let Some(highest) = highest else { return Vec::new() };
+    let best = &known[highest.place];
     let trials = match best.level.trials {
         1 => "1 trial".to_owned(),
         n => format!("{n} trials"),
     };
-    let called = if same.is_empty() { "best" } else { "highest" };
+    let what = match sweep.throughput {
+        Throughput::Iops => "IOPS are",
+        Throughput::Bandwidth => "Bandwidth is",
+    };
     let own = name(&sweep.candidates[best.place].coordinates);
     let shown = with_uncertainty(sweep, &best.level.estimate);
     let more = may_gain(sweep, known, best.place).unwrap_or_default();
-    let mut sentences = Vec::from([format!("The {called} is {own}: {shown} ({trials}){more}.")]);
+    let others = others(&highest, &costs);
+    let first = format!("{what} highest at {own}: {shown} ({trials}){more}{others}.");
+    let mut sentences = Vec::from([first]);
     if known.len() < 2 {
         return sentences;
     }
+    let same: Vec<&MeasuredCandidate> = highest.equals.iter().map(|one| &known[*one]).collect();
     let label = |one: &&MeasuredCandidate| name(&sweep.candidates[one.place].coordinates);
     let names: Vec<String> = same.iter().take(LISTED).map(label).collect();
     sentences.push(match same.len() {
         0 => "No other point can be taken for it.".to_owned(),
         n if n > LISTED => {
-            format!(
-                "These cannot be distinguished from it: {}; and {} more.",
-                names.join("; "),
-                n - LISTED
-            )
+            format!("These cannot be told from it: {}; and {} more.", names.join("; "), n - LISTED)
         }
-        _ => format!("These cannot be distinguished from it: {}.", names.join("; ")),
+        _ => format!("These cannot be told from it: {}.", names.join("; ")),
     });
-    let resolution = compared.resolution().filter(|_| !same.is_empty());
+    // Without any scatter every difference can be told.
+    let resolution = compared.resolution().filter(|least| !same.is_empty() && SMALLEST < *least);
     sentences.extend(resolution.map(|least| match least {
         least if least < 10.0 => {
-            format!("Here, points that differ by {} or more can be told apart.", percent(least))
+            format!(
+                "Here, only points that differ by {} or more can be told apart.",
+                percent(least)
+            )
         }
         _ => "There are too few trials to tell any two points apart: use --repeats 3.".to_owned(),
     }));
     sentences
+}
+
+/// "; 3 more points cannot be told from it, and the longest p99 among them is 8 times as long".
+fn others(highest: &Highest, costs: &[LoadCost]) -> String {
+    let equals = &highest.equals;
+    let longest = costs[highest.place].times_as_long(equals.iter().map(|one| costs[*one]));
+    let longest = longest.map(number);
+    match (equals.len(), longest) {
+        (0, _) => String::new(),
+        (1, None) => "; 1 more point cannot be told from it".to_owned(),
+        (1, Some(times)) => {
+            format!("; 1 more point cannot be told from it, and its p99 is {times} times as long")
+        }
+        (n, None) => format!("; {n} more points cannot be told from it"),
+        (n, Some(times)) => format!(
+            "; {n} more points cannot be told from it, and the longest p99 among them is {times} \
+             times as long"
+        ),
+    }
 }
 
 /// "; it still rises at the end of queue-depth, and more may gain": if no smaller load is enough or
