@@ -86,7 +86,9 @@ fn the_same_device_twice_is_no_difference_and_a_few_trials_that_scatter_are_unde
     let found = found(&document);
     assert_eq!((document.trials.len(), found.ended_early), (6, false));
     assert!(found.figures.iter().all(|one| one.answer == SideAnswer::Undecided));
-    assert_has(&said, &["Whether A and B differ is undecided: IOPS ", "pairs would "]);
+    assert_has(&said, &["Undecided: B against A: IOPS ", "pairs would "]);
+    let last = said.lines().rev().take(3).collect::<Vec<_>>().join("\n");
+    assert!(!last.contains("sound"), "an answer that is open is not praised:\n{last}");
 }
 
 #[test]

@@ -89,6 +89,30 @@ fn the_highest_is_the_point_that_costs_least_of_those_that_cannot_be_told_from_i
     assert!(tile.ends_with(" more cannot be told from it"), "{tile}");
 }
 
+/// An answer that is open is neither good nor praised.
+#[test]
+fn an_undecided_comparison_is_a_doubt_and_both_sides_are_named() {
+    let mut document = samples::experiments::ab();
+    let answer = |document: &document::Document| {
+        let page = html::document_without_library(document);
+        let answer = page.split("class=\"answer").nth(1).unwrap();
+        (answer.split("</").next().unwrap().to_owned(), page)
+    };
+    let (good, page) = answer(&document);
+    assert!(good.starts_with(" is-sound") && good.ends_with("; sound"), "{good}");
+    assert!(page.contains("<title>Storage A/B: /data/a against /data/b</title>"));
+    assert!(page.contains("<dt>A</dt>") && page.contains("<dt>B</dt>"));
+    assert!(!page.contains("<dt>target</dt>"));
+    let Some(document::Found::Ab(found)) = &mut document.conclusion.as_mut().unwrap().found else {
+        panic!("two sides")
+    };
+    for one in &mut found.figures {
+        one.answer = document::SideAnswer::Undecided;
+    }
+    let (open, _) = answer(&document);
+    assert!(open.starts_with(" is-suspect") && !open.contains("sound"), "{open}");
+}
+
 /// `./test pages` looks at pages in a browser; this holds for all of them without one.
 #[test]
 fn a_screen_reader_finds_the_content_and_a_text_for_each_chart() {

@@ -1,10 +1,11 @@
 //! The subject of a report, and its verdict.
 
+use fathom_core::experiment::ab::{SIDE, SIDES};
 use fathom_core::facts::{Answer, Reduction};
 
 use super::hosts;
 use super::{Block, Fact, Level, Outcome, Remark, Sentence, Tone};
-use crate::document::{Command, Document, Ended, Found, Host, Verdict};
+use crate::document::{Command, Document, Ended, Found, Host, Trial, Verdict};
 use crate::figures;
 use crate::promises::{Promise, advice, promises};
 use crate::thresholds::outcomes;
@@ -24,7 +25,7 @@ pub fn title(document: &Document) -> String {
         Command::Quick => format!("Storage portrait: {on}"),
         Command::Run => format!("Storage run: {on}"),
         Command::Sweep => format!("Storage sweep: {on}"),
-        Command::Ab => format!("Storage A/B: {on}"),
+        Command::Ab => format!("Storage A/B: {}", both_sides(document).unwrap_or(on)),
         Command::Peak => format!("Storage peak: {on}"),
         Command::Map => format!("Latency map: {on}"),
         Command::Sustain => format!("Sustained storage load: {on}"),
@@ -36,13 +37,40 @@ pub fn title(document: &Document) -> String {
     }
 }
 
+/// "A against B", by what they were called.
+fn both_sides(document: &Document) -> Option<String> {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let names: Vec<&str> = match found {
+        Some(Found::Ab(found)) => found.sides.iter().map(String::as_str).collect(),
+        // It was cut off.
+        _ => figures::place_names(document),
+    };
+    let [a, b] = names.as_slice() else { return None };
+    Some(format!("{a} against {b}"))
+}
+
+/// The name of a target: that of the side whose trials address it, if there are sides.
+fn whose(document: &Document, target: u32) -> String {
+    let is_of = |side: &str, trial: &Trial| {
+        let mut regions = trial.point.streams.iter().flat_map(|stream| &stream.regions);
+        trial.place.coordinates.iter().any(|at| at.axis == SIDE && at.label == side)
+            && regions.any(|region| region.target == target)
+    };
+    let sides = SIDES.into_iter().filter(|_| document.header.command == Command::Ab);
+    let sides = sides.filter(|side| document.trials.iter().any(|trial| is_of(side, trial)));
+    match sides.collect::<Vec<&str>>().as_slice() {
+        [] => "target".to_owned(),
+        sides => sides.join(" and "),
+    }
+}
+
 /// The targets and the host; with the details also how to repeat the measurement.
 pub fn about(document: &Document, level: Level) -> Vec<Block> {
     let header = &document.header;
     let mut facts = Vec::new();
-    for target in header.targets.iter().take(TARGETS) {
+    for (nth, target) in (0..).zip(header.targets.iter().take(TARGETS)) {
         let text = format!("{}: {}", figures::place_name(target), figures::stack(target));
-        facts.push(Fact::new("target", text));
+        facts.push(Fact::new(whose(document, nth), text));
     }
     match header.targets.len().saturating_sub(TARGETS) {
         0 => {}

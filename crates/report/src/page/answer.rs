@@ -29,7 +29,8 @@ pub fn answer(document: &Document) -> Sentence {
     let tone = match verdict {
         None => Tone::Strong,
         Some(_) if fails || promises.iter().any(|one| one.kept == Answer::No) => Tone::Bad,
-        Some(Verdict::Sound) if !conditions.is_empty() => Tone::Doubtful,
+        // Good trials without an answer are no good answer.
+        Some(Verdict::Sound) if is_undecided(document) || !conditions.is_empty() => Tone::Doubtful,
         Some(Verdict::Sound) => Tone::Good,
         Some(Verdict::Suspect) => Tone::Doubtful,
         Some(Verdict::Void) => Tone::Bad,
@@ -42,6 +43,12 @@ pub fn answer(document: &Document) -> Sentence {
     let found = [found(document)].into_iter().chain(unlike(document)).chain(promised).chain(failed);
     let parts: Vec<String> = found.chain(ended(document)).chain(worth(document)).collect();
     Sentence { tone, text: parts.join("; ") }
+}
+
+/// Whether it compared two sides and cannot tell whether they differ.
+fn is_undecided(document: &Document) -> bool {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    matches!(found, Some(Found::Ab(found)) if found.is_undecided())
 }
 
 /// The host that is unlike the others, in a result of one trial.
@@ -115,10 +122,12 @@ fn ended(document: &Document) -> Option<String> {
     Some(format!("{ended} after {done} of {planned} {what}"))
 }
 
-/// The verdict, and what it rests on.
+/// The verdict, and what it rests on; none behind an answer that is open, where "sound" would read as
+/// praise.
 fn worth(document: &Document) -> Option<String> {
     let verdict = document.verdict()?;
     let severity = match verdict {
+        Verdict::Sound if is_undecided(document) => return None,
         Verdict::Sound => {
             let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
             let doubted = matches!(found, Some(Found::Map(map)) if !map.doubts.is_empty());

@@ -166,9 +166,13 @@ pub fn repeats() -> Document {
 pub fn ab() -> Document {
     let load = stream(Pattern::RANDOM, 4096, 1.0, closed(8));
     let base = short("random read 4 KiB, queue depth 8", load, 42);
-    let side = |name: &str| AbSide { name: name.to_owned(), point: base.clone() };
+    let side = |name: &str, target: u32| {
+        let mut point = base.clone();
+        point.streams[0].regions[0].target = target;
+        AbSide { name: name.to_owned(), point }
+    };
     let settings = AbSettings { repeats: 10, margin: 0.05 };
-    let mut ab = Ab::new([side("/data/a"), side("/data/b")], Vec::new(), settings);
+    let mut ab = Ab::new([side("/data/a", 0), side("/data/b", 1)], Vec::new(), settings);
     let mut trials = Vec::new();
     let mut last = None;
     let concluded = loop {

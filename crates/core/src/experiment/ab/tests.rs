@@ -127,6 +127,7 @@ fn sides_that_are_alike_are_said_to_be_if_their_trials_agree() {
     );
     assert!(found(&conclusion).ended_early && ran.len() < 20, "{}", ran.len());
     assert!(found(&conclusion).figures.iter().all(|one| one.answer == SideAnswer::Same));
+    assert!(!found(&conclusion).is_undecided());
 }
 
 #[test]
@@ -141,9 +142,13 @@ fn few_trials_that_scatter_decide_nothing_and_tell_how_many_would() {
     let more = iops.more_pairs.unwrap();
     assert!(0 < more && iops.could_have_seen.unwrap() > 0.03);
     let [answer, .., last] = conclusion.sentences.as_slice() else { panic!() };
-    assert!(answer.starts_with("Whether A and B differ is undecided: IOPS "), "{answer}");
-    assert!(answer.contains(", p99 (could have seen "), "{answer}");
+    assert!(found.is_undecided());
     let most = found.figures.iter().filter_map(|one| one.more_pairs).max().unwrap();
+    // The difference that was measured, of the figures that matter most, and what would decide.
+    assert!(answer.starts_with("Undecided: B against A: IOPS 2.8 % lower (14 "), "{answer}");
+    assert!(answer.contains(" higher), p99 3"), "{answer}");
+    assert!(!answer.contains("mean") && !answer.contains("p50"), "{answer}");
+    assert!(answer.ends_with(&format!("; about {most} more pairs would decide.")), "{answer}");
     assert!(last.starts_with(&format!("About {most} more pairs would decide")), "{last}");
     assert!(last.ends_with(&format!("--repeats {}.", 3 + most)), "{last}");
 }
@@ -168,7 +173,8 @@ fn a_void_trial_takes_its_partner_with_it() {
     while let Step::Run(planned) = ab.next(last.as_ref()) {
         last = Some(Trial { is_void: true, ..trial(&planned, 1.0) });
     }
-    assert!(ab.so_far().sentences[0].starts_with("A and B cannot be compared"));
+    let Conclusion { sentences, found: Some(Found::Ab(found)) } = ab.so_far() else { panic!() };
+    assert!(sentences[0].starts_with("A and B cannot be compared") && found.is_undecided());
 }
 
 #[test]
@@ -212,7 +218,15 @@ fn each_figure_is_told_in_the_direction_of_its_change() {
         ),
         (figure("p99.9", SideAnswer::Better, [0.5, 0.5, 0.5]), "p99.9 50 % shorter"),
         (figure("mean", SideAnswer::Same, [1.0, 0.996, 1.012]), "the mean time -0.4 to +1.2 %"),
-        (figure("p99", SideAnswer::Undecided, [1.0, 0.8, 1.2]), "p99 (could have seen 8 %)"),
+        (
+            figure("p99", SideAnswer::Undecided, [1.0, 0.8, 1.2]),
+            "p99 equal (20 % shorter to 20 % longer)",
+        ),
+        (
+            figure("iops", SideAnswer::Undecided, [0.945, 0.87, 1.025]),
+            "IOPS 5.5 % lower (13 % lower to 2.5 % higher)",
+        ),
+        (figure("iops", SideAnswer::Undecided, [0.97, 0.94, 0.99]), "IOPS 3 % lower (1 to 6 %)"),
     ] {
         assert_eq!(one.in_words(), words);
     }
