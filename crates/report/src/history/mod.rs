@@ -228,6 +228,11 @@ impl HistoryGroup {
         }
     }
 
+    /// Whether it has too few results to find a change in any series.
+    pub(crate) fn is_short(&self) -> bool {
+        self.series.iter().all(HistorySeries::is_short)
+    }
+
     /// Whether one of its series has changed.
     pub fn has_changed(&self) -> bool {
         self.series.iter().any(|series| !series.changes.is_empty())

@@ -195,6 +195,48 @@ fn a_folder_without_results_says_so() {
 }
 
 #[test]
+fn results_that_are_too_few_to_test_are_named_beside_the_others_and_drawn() {
+    let base = stored("open");
+    let of = |target: &str, number: usize| -> Vec<HistoryEntry> {
+        let one = |day: usize| {
+            let mut document = on(day, 1.0 + 0.01 * (day % 3) as f64, &base);
+            // Another seed, or they would be copies.
+            document.header.seed = Some(1000 * day as u64 + u64::from(target.as_bytes()[6]));
+            document.header.targets.truncate(1);
+            let path = &mut document.header.targets[0];
+            (path.path, path.name) = (target.to_owned(), target.to_owned());
+            entry(&format!("{target}-{day}.jsonl"), document, &iops())
+        };
+        (0..number).map(one).collect()
+    };
+    let found = |parts: &[(&str, usize)]| {
+        let entries = parts.iter().flat_map(|(target, number)| of(target, *number));
+        History::of("results", entries.collect(), Vec::new())
+    };
+    let two = found(&[("/data/a", 9), ("/data/b", 5)]);
+    let said = "No change was found in 9 results; 5 results of another target are too few to tell.";
+    assert_eq!(two.answer, said);
+    let both = found(&[("/data/a", 9), ("/data/b", 9), ("/data/c", 1), ("/data/d", 2)]);
+    let said = "No change was found in 18 results on 2 targets; 3 results of other targets are too few \
+                to tell.";
+    assert_eq!(both.answer, said);
+
+    // Each section names its target, and two results are enough for a chart.
+    let text = terminal::page(&history(&both, Level::Short), &Style { width: 200, color: false });
+    for target in ["/data/a", "/data/b", "/data/c", "/data/d"] {
+        let heading = format!(" on {target}");
+        assert!(
+            text.lines().any(|line| line.contains("run: ") && line.contains(&heading)),
+            "{text}"
+        );
+    }
+    let page = html::page_without_library(&history(&both, Level::Complete));
+    let charts = (1..=4).filter(|nth| page.contains(&format!("\"chart-history-{nth}\"")));
+    assert_eq!(charts.count(), 3, "all but the single result");
+    assert!(page.contains("IOPS: 2 results, too few to find a change."));
+}
+
+#[test]
 fn sizes_are_told_in_percent_and_large_ones_in_times() {
     for (value, low, high, text) in [
         (0.88, 0.85, 0.91, "fell by 12 % (9 to 15 %)"),

@@ -1,5 +1,7 @@
 //! What became of a figure, in sentences.
 
+use std::collections::BTreeSet;
+
 use fathom_core::figures::percent;
 use fathom_core::stats::Ratio;
 
@@ -15,23 +17,21 @@ const TIMES: f64 = 2.0;
 
 /// What a folder comes to.
 pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
-    let results: usize = groups.iter().map(|group| group.results).sum();
-    let all = || groups.iter().flat_map(|group| group.series.iter().map(move |one| (group, one)));
-    let changed: Vec<(&HistoryGroup, &HistorySeries)> =
-        all().filter(|(_, series)| !series.changes.is_empty()).collect();
-    let count = figures::count;
+    let (short, tested): (Vec<&HistoryGroup>, Vec<&HistoryGroup>) =
+        groups.iter().partition(|group| group.is_short());
+    let all = tested.iter().flat_map(|group| group.series.iter().map(move |one| (group, one)));
+    let changed: Vec<(&&HistoryGroup, &HistorySeries)> =
+        all.filter(|(_, series)| !series.changes.is_empty()).collect();
     match changed.as_slice() {
-        _ if results == 0 => format!("There are no results in {folder} that have figures."),
-        [] if all().all(|(_, series)| series.is_short()) => format!(
+        _ if groups.is_empty() => format!("There are no results in {folder} that have figures."),
+        [] if tested.is_empty() => format!(
             "{} in {folder}, and too few of the same workload on the same target to find a change.",
-            counted(results, "result")
+            counted(results(&short), "result")
         ),
         [] => {
-            let what = match groups.len() {
-                1 => String::new(),
-                many => format!(" of {} workloads", count(many as u64)),
-            };
-            format!("No change was found in {}{what}.", counted(results, "result"))
+            let few = too_few(&short, &tested).map_or(String::new(), |few| format!("; {few}"));
+            let what = counted(results(&tested), "result");
+            format!("No change was found in {what}{}{few}.", of_what(&tested))
         }
         [(group, series), more @ ..] => {
             let whose = match groups.len() {
@@ -41,11 +41,53 @@ pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
             let more = match more.len() {
                 0 => String::new(),
                 1 => " One more series changed.".to_owned(),
-                n => format!(" {} more series changed.", count(n as u64)),
+                n => format!(" {} more series changed.", figures::count(n as u64)),
             };
-            format!("{whose}{}{more}", series.sentence)
+            let few = too_few(&short, &tested).map_or(String::new(), |few| format!(" {few}."));
+            format!("{whose}{}{more}{few}", series.sentence)
         }
     }
+}
+
+fn results(groups: &[&HistoryGroup]) -> usize {
+    groups.iter().map(|group| group.results).sum()
+}
+
+/// " of 2 workloads on 3 targets"; empty for a single group.
+fn of_what(groups: &[&HistoryGroup]) -> String {
+    let distinct = |of: &dyn Fn(&HistoryGroup) -> String| {
+        groups.iter().map(|group| of(group)).collect::<BTreeSet<String>>().len()
+    };
+    let targets = distinct(&|group| group.target.clone());
+    let workloads = distinct(&|group| group.workload.clone());
+    match (groups.len(), workloads, targets) {
+        (1, ..) => String::new(),
+        (_, 1, 2..) => format!(" on {targets} targets"),
+        (_, 2.., 2..) => format!(" of {workloads} workloads on {targets} targets"),
+        // Some are alike in their words, and differ nevertheless.
+        (many, ..) => format!(" of {} workloads", figures::count(many as u64)),
+    }
+}
+
+/// "5 results of another target are too few to tell".
+fn too_few(short: &[&HistoryGroup], tested: &[&HistoryGroup]) -> Option<String> {
+    let shares = |of: &dyn Fn(&HistoryGroup) -> String| {
+        short.iter().all(|group| tested.iter().any(|other| of(group) == of(other)))
+    };
+    let same_target = shares(&|group| group.target.clone());
+    let same_workload = shares(&|group| group.workload.clone());
+    let what = match (same_workload, same_target) {
+        (_, true) => "workload",
+        (true, false) => "target",
+        (false, false) => "workload or target",
+    };
+    let (few, whose) = match (results(short), short.len()) {
+        (0, _) => return None,
+        (few, 1) => (few, format!("another {what}")),
+        (few, _) => (few, format!("other {}s", what.replace(" or ", "s or "))),
+    };
+    let verb = if few == 1 { "is" } else { "are" };
+    Some(format!("{} of {whose} {verb} too few to tell", counted(few, "result")))
 }
 
 /// What became of a figure.

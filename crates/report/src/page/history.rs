@@ -37,8 +37,16 @@ pub fn history(history: &History, level: Level) -> Page {
         _ => Tone::Strong,
     };
     let mut nth = 0;
-    let mut blocks: Vec<Block> =
-        history.groups.iter().map(|group| section(group, level, &mut nth)).collect();
+    let targets_differ = history.groups.windows(2).any(|pair| pair[0].target != pair[1].target);
+    let mut blocks: Vec<Block> = Vec::new();
+    for group in &history.groups {
+        let heading = match targets_differ {
+            true => format!("{} on {}", group.workload, group.target),
+            false => group.workload.clone(),
+        };
+        let blocks_of = section(group, level, &mut nth);
+        blocks.push(Block::Section(Section { heading, blocks: blocks_of, ..Section::default() }));
+    }
     blocks.extend(not_used("Trials that do not count", &history.left_out, level));
     blocks.extend(not_used("Files that were skipped", &history.skipped, level));
     Page {
@@ -66,22 +74,14 @@ fn about(history: &History) -> Vec<Block> {
     Vec::from([Block::Facts(facts)])
 }
 
-fn section(group: &HistoryGroup, level: Level, nth: &mut usize) -> Block {
+fn section(group: &HistoryGroup, level: Level, nth: &mut usize) -> Vec<Block> {
     let mut blocks = Vec::from([Block::Facts(Vec::from([
         Fact::new("target", group.target.clone()),
         Fact::new("results", figures::count(group.results as u64)),
     ]))]);
-    if group.series.iter().all(HistorySeries::is_short) {
-        blocks.push(Block::quiet("Too few results to find a change."));
-        return Block::Section(Section {
-            heading: group.workload.clone(),
-            blocks,
-            ..Section::default()
-        });
-    }
     let (changed, steady): (Vec<&HistorySeries>, Vec<&HistorySeries>) =
         group.series.iter().partition(|series| !series.changes.is_empty());
-    let (shown, listed) = match steady.len() <= STEADY_SHOWN {
+    let (shown, listed) = match steady.len() <= STEADY_SHOWN && 1 < group.results {
         true => (steady, Vec::new()),
         false => (Vec::new(), steady),
     };
@@ -89,11 +89,17 @@ fn section(group: &HistoryGroup, level: Level, nth: &mut usize) -> Block {
         *nth += 1;
         blocks.extend(of_one(series, level, *nth));
     }
-    if !listed.is_empty() {
-        let lines: Vec<String> = listed.iter().map(|series| series.sentence.clone()).collect();
-        blocks.push(Block::section("Without a change", Vec::from([Block::List(lines)])));
+    match listed.is_empty() {
+        true => {}
+        false if group.is_short() => {
+            blocks.push(Block::quiet("Too few results to find a change."));
+        }
+        false => {
+            let lines: Vec<String> = listed.iter().map(|series| series.sentence.clone()).collect();
+            blocks.push(Block::section("Without a change", Vec::from([Block::List(lines)])));
+        }
     }
-    Block::Section(Section { heading: group.workload.clone(), blocks, ..Section::default() })
+    blocks
 }
 
 /// A series: the sentence, the chart, the levels, and what differs at each change.
@@ -104,7 +110,8 @@ fn of_one(series: &HistorySeries, level: Level, nth: usize) -> Vec<Block> {
     };
     let name = format!("{point}{}", series.figure.name());
     let mut blocks = Vec::from([Block::text(series.sentence.clone())]);
-    if !series.is_short() {
+    // Too few to test are still worth a look.
+    if 1 < series.values.len() {
         match level {
             Level::Complete => {
                 let chart = Drawing::Chart(of_series(series, nth));
