@@ -62,7 +62,10 @@ pub fn change(name: &str, ratio: KnownRatio) -> String {
         }
         format!(" ({} {less} to {} {more})", share(it.low), share(it.high))
     });
+    // Without an interval nothing shows that it is unchanged.
+    let is_exact = ratio.interval().is_none_or(|it| it.low == 1.0 && it.high == 1.0);
     match share(value).as_str() {
+        "0 %" if is_exact => format!("{} times as {multiple}", significant(value)),
         "0 %" => format!("unchanged{interval}"),
         share => format!("{share} {}{interval}", side(value)),
     }
@@ -233,14 +236,12 @@ fn of_points(points: &[ComparedPoint], [before, after]: [&str; 2], margin: f64) 
     let mut parts = Vec::new();
     let slower = count(&[Standing::Slower, Standing::Mixed]);
     if 0 < slower {
-        let most = largest(points, Standing::Slower, true)
-            .map_or(String::new(), |it| format!(", most at {it}"));
+        let most = most_at(points, Standing::Slower);
         parts.push(format!("slower than {before} at {slower} of {total} points{most}"));
     }
     let faster = count(&[Standing::Faster, Standing::Mixed]);
     if 0 < faster {
-        let most = largest(points, Standing::Faster, true)
-            .map_or(String::new(), |it| format!(", most at {it}"));
+        let most = most_at(points, Standing::Faster);
         let than = if slower == 0 { format!("faster than {before}") } else { "faster".to_owned() };
         parts.push(format!("{than} at {faster} of {total}{most}"));
     }
@@ -265,15 +266,26 @@ fn of_points(points: &[ComparedPoint], [before, after]: [&str; 2], margin: f64) 
     }
 }
 
-/// "queue-depth 8: p99 12 % longer (9 to 15 %)": the largest difference with this outcome, with the name
-/// of its point or without.
-fn largest(points: &[ComparedPoint], wanted: Standing, named: bool) -> Option<String> {
-    let size = |figure: &ComparedFigure| figure.ratio.map_or(0.0, |it| it.value.ln().abs());
+/// The largest difference with one of these outcomes.
+fn largest<'p>(
+    points: &'p [ComparedPoint],
+    wanted: &[Standing],
+) -> Option<(&'p ComparedPoint, &'p ComparedFigure)> {
     let all = points.iter().flat_map(|point| point.figures.iter().map(move |one| (point, one)));
-    let decided = all.filter(|(_, one)| one.outcome == wanted);
-    let (point, figure) = decided.max_by(|one, other| size(one.1).total_cmp(&size(other.1)))?;
-    let words = of_figure(figure)?;
-    Some(if named { format!("{}: {words}", point.name) } else { words })
+    let decided = all.filter(|(_, one)| wanted.contains(&one.outcome));
+    decided.max_by(|one, other| size(one.1).total_cmp(&size(other.1)))
+}
+
+/// How large a difference is, as a logarithm.
+fn size(figure: &ComparedFigure) -> f64 {
+    figure.ratio.map_or(0.0, |it| it.value.ln().abs())
+}
+
+/// ", most at queue-depth 8: p99 12 % longer (9 to 15 %)": the largest difference with this outcome.
+fn most_at(points: &[ComparedPoint], wanted: Standing) -> String {
+    let words = largest(points, &[wanted])
+        .and_then(|(point, figure)| Some(format!("{}: {}", point.name, of_figure(figure)?)));
+    words.map_or(String::new(), |it| format!(", most at {it}"))
 }
 
 /// Many points of one trial each: how their ratios are spread, without a conclusion.
@@ -300,7 +312,49 @@ fn one_trial(points: &[ComparedPoint], [before, after]: [&str; 2]) -> String {
     )
 }
 
-/// The answer of the whole comparison. Of several sides it has the answer of each in a few words.
+/// "against queue-depth 1, 3 of 6 sides are faster, 3 faster in some figures and slower in others; the
+/// largest difference is that of queue-depth 64 at block-size 64k: IOPS 8.00 times as high".
+fn of_sides(against: &[Against], sides: &[Side], margin: f64) -> String {
+    let none = format!("without a difference beyond {}", percent(margin));
+    let words = [
+        (Standing::Slower, "slower"),
+        (Standing::Mixed, "faster in some figures and slower in others"),
+        (Standing::Faster, "faster"),
+        (Standing::Undecided, "undecided"),
+        (Standing::OneTrial, "undecided with one trial"),
+        (Standing::Same, none.as_str()),
+        (Standing::NotComparable, "not comparable"),
+    ];
+    let mut parts = Vec::new();
+    for (wanted, word) in words {
+        let count = against.iter().filter(|one| one.outcome == wanted).count();
+        let verb = if count == 1 { "is" } else { "are" };
+        match (count, parts.is_empty()) {
+            (0, _) => {}
+            (_, true) => parts.push(format!("{count} of {} sides {verb} {word}", against.len())),
+            (_, false) => parts.push(format!("{count} {verb} {word}")),
+        }
+    }
+    let all = against.iter().flat_map(|one| {
+        let most = largest(&one.points, &[Standing::Slower, Standing::Faster]);
+        most.map(|(point, figure)| (one, point, figure))
+    });
+    let most = all.max_by(|one, other| size(one.2).total_cmp(&size(other.2)));
+    let most = most.and_then(|(one, point, figure)| {
+        let at = if 1 < one.points.len() { format!(" at {}", point.name) } else { String::new() };
+        let name = &sides[one.side as usize].name;
+        let words = of_figure(figure)?;
+        Some(format!("; the largest difference is that of {name}{at}: {words}"))
+    });
+    let advice = match against.iter().all(|one| one.outcome == Standing::OneTrial) {
+        true => "; measure all with --repeats 10",
+        false => "",
+    };
+    let first = &sides[0].name;
+    format!("against {first}, {}{}{advice}", parts.join(", "), most.unwrap_or_default())
+}
+
+/// The answer of the whole comparison: of several sides it has their number for each answer.
 pub fn whole(
     against: &[Against],
     sides: &[Side],
@@ -316,28 +370,11 @@ pub fn whole(
         }
         _ => None,
     };
-    let short = |one: &Against| {
-        let most = [Standing::Slower, Standing::Faster];
-        let most: Vec<String> = most
-            .into_iter()
-            .filter_map(|wanted| largest(&one.points, wanted, 1 < one.points.len()))
-            .collect();
-        let most = if most.is_empty() { String::new() } else { format!(" ({})", most.join(", ")) };
-        let said = match one.outcome {
-            Standing::Same => format!("shows {}", one.outcome.word(margin)),
-            Standing::OneTrial => "cannot be decided".to_owned(),
-            _ => format!("is {}", one.outcome.word(margin)),
-        };
-        format!("{} {said}{most}", sides[one.side as usize].name)
+    let said = match against {
+        [only] => only.answer.clone(),
+        several => of_sides(several, sides, margin),
     };
-    let answers: Vec<String> = match against {
-        [only] => Vec::from([only.answer.clone()]),
-        several => {
-            let each: Vec<String> = several.iter().map(short).collect();
-            Vec::from([format!("against {}: {}", sides[0].name, each.join("; "))])
-        }
-    };
-    failed.chain(open).chain(passed).chain(answers).collect::<Vec<_>>().join("; ")
+    failed.chain(open).chain(passed).chain([said]).collect::<Vec<_>>().join("; ")
 }
 
 /// A point in words: its answer in a word, and its figures.
@@ -389,10 +426,69 @@ mod tests {
                 (words, signed)
             );
         }
+        let equal = KnownRatio { value: 1.0, low: None, high: None };
+        assert_eq!(change("iops", equal), "1.00 times as high");
+        assert_eq!(change("mean", ratio(1.0, 1.0, 1.0)), "1.00 times as long");
         let alone = KnownRatio { value: 0.5, low: None, high: None };
         assert_eq!(
             (change("iops", alone), signed_change(alone)),
             ("50 % lower".into(), "-50 %".into())
+        );
+    }
+
+    #[test]
+    fn several_sides_have_one_sentence_with_their_numbers_and_the_largest_difference() {
+        let point = |name: &str, outcome, value: f64| ComparedPoint {
+            name: name.to_owned(),
+            outcome,
+            trials: [3, 3],
+            void: [Vec::new(), Vec::new()],
+            suspect: [0, 0],
+            differs: Vec::new(),
+            figures: Vec::from([ComparedFigure {
+                figure: "p99".to_owned(),
+                before: None,
+                after: None,
+                ratio: Some(ratio(value, value, value)),
+                outcome,
+                could_have_seen: None,
+                more_trials: None,
+            }]),
+        };
+        let side = |nth: u32| Side {
+            name: format!("queue-depth {}", 1 << nth),
+            file: None,
+            command: crate::document::Command::Sweep,
+            created: String::new(),
+            targets: Vec::new(),
+            doubts: Vec::new(),
+        };
+        let sides: Vec<Side> = (0..5).map(side).collect();
+        let against = |nth: u32, outcome, slower: f64| Against {
+            side: nth,
+            answer: String::new(),
+            outcome,
+            differences: Vec::new(),
+            points: Vec::from([point("4k", outcome, 1.0), point("64k", outcome, slower)]),
+            refused: Vec::new(),
+        };
+        let all = [
+            against(1, Standing::Same, 1.0),
+            against(2, Standing::Slower, 2.0),
+            against(3, Standing::Slower, 4.0),
+            against(4, Standing::Undecided, 9.0),
+        ];
+        assert_eq!(
+            whole(&all, &sides, &[], 0.05),
+            "against queue-depth 1, 2 of 4 sides are slower, 1 is undecided, 1 is without a difference \
+             beyond 5 %; the largest difference is that of queue-depth 8 at 64k: p99 4.00 times as long \
+             (4.00 to 4.00)"
+        );
+        let all = [1, 2].map(|nth| against(nth, Standing::OneTrial, 2.0));
+        assert_eq!(
+            whole(&all, &sides, &[], 0.05),
+            "against queue-depth 1, 2 of 2 sides are undecided with one trial; measure all with \
+             --repeats 10"
         );
     }
 

@@ -45,9 +45,8 @@ pub fn comparison(compared: &Compared<'_>, level: Level) -> Page {
     }
     blocks.append(&mut folded);
     blocks.extend(method(of).map(Block::quiet));
-    let names: Vec<&str> = of.sides.iter().map(|side| side.name.as_str()).collect();
     Page {
-        title: format!("comparison of {}", names.join(" and ")),
+        title: of_all(&of.sides),
         answer: Some(Sentence { tone: tone(of), text: of.answer.clone() }),
         figures: None,
         about: about(of),
@@ -76,6 +75,25 @@ fn outcome_tone(outcome: Standing) -> Tone {
 
 fn title(of: &Comparison, against: &Against) -> String {
     format!("{} against {}", of.sides[against.side as usize].name, of.sides[0].name)
+}
+
+/// "comparison of before and after"; of more than two values of an axis "queue-depth: 1, 2, 4, 8".
+fn of_all(sides: &[Side]) -> String {
+    let names: Vec<&str> = sides.iter().map(|side| side.name.as_str()).collect();
+    let is_one_file = sides.iter().all(|side| side.file.is_none());
+    let axis = names.first().and_then(|first| first.split_once(' ')).map(|(axis, _)| axis);
+    let values = axis.filter(|_| is_one_file && 2 < names.len()).and_then(|axis| {
+        let values = names.iter().map(|name| name.strip_prefix(axis)?.strip_prefix(' '));
+        Some((axis, values.collect::<Option<Vec<&str>>>()?))
+    });
+    match (values, names.as_slice()) {
+        (Some((axis, values)), _) => format!("{axis}: {}", values.join(", ")),
+        (None, [rest @ .., before, last]) => {
+            let rest: String = rest.iter().map(|name| format!("{name}, ")).collect();
+            format!("comparison of {rest}{before} and {last}")
+        }
+        (None, few) => format!("comparison of {}", few.join(" and ")),
+    }
 }
 
 /// The sides, and the conditions.
