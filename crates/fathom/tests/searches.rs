@@ -143,7 +143,7 @@ fn the_highest_load_that_meets_an_objective_is_below_the_capacity_and_near_it() 
     let choice = found.choice.unwrap();
     assert!((70_000.0..80_000.0).contains(&choice), "{found:?}");
     assert_eq!(found.objective.as_deref(), Some("p99 <= 2 ms"));
-    assert!(conclusion.sentences[0].contains(" misses it (p99 "), "{conclusion:?}");
+    assert!(conclusion.sentences[0].contains(" misses it"), "{conclusion:?}");
 }
 
 #[test]

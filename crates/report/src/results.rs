@@ -179,12 +179,20 @@ impl<'a> Results<'a> {
 pub fn chosen(document: &Document) -> Option<Spot<'_>> {
     let found = document.conclusion.as_ref()?.found.as_ref()?;
     let Found::Peak(PeakFound { choice: Some(choice), .. }) = found else { return None };
-    let official = Results::of(document, &[Role::Official]).spots.into_iter().next();
     let is_chosen = |spot: &Spot<'_>| spot.coordinates.iter().any(|at| at.value == Some(*choice));
-    official.or_else(|| {
-        let probes = Results::of(document, &[Role::Result, Role::Probe]);
-        probes.spots.into_iter().find(is_chosen)
-    })
+    let of = |roles: &[Role]| Results::of(document, roles).spots.into_iter().find(is_chosen);
+    of(&[Role::Official]).or_else(|| of(&[Role::Result, Role::Probe]))
+}
+
+/// The load whose official run misses the objective of a search for the peak, so that it is not the
+/// answer although its probes met the objective; none if there is no such load.
+pub fn refuted(document: &Document) -> Option<f64> {
+    let Some(Found::Peak(found)) = document.conclusion.as_ref()?.found.as_ref() else {
+        return None;
+    };
+    let trials = document.trials.iter().filter(|trial| trial.place.role == Role::Official);
+    let mut values = trials.flat_map(|trial| &trial.place.coordinates).filter_map(|at| at.value);
+    values.next_back().filter(|value| found.objective.is_some() && found.choice != Some(*value))
 }
 
 impl<'a> Spot<'a> {

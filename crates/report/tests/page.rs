@@ -113,6 +113,35 @@ fn an_undecided_comparison_is_a_doubt_and_both_sides_are_named() {
     assert!(open.starts_with(" is-suspect") && !open.contains("sound"), "{open}");
 }
 
+/// Its probes met the objective, and its long run missed it.
+#[test]
+fn a_load_that_its_official_run_refutes_is_not_shown_as_the_answer() {
+    let mut document = samples::experiments::objective();
+    let class = |document: &document::Document| {
+        let page = html::document_without_library(document);
+        let class = page.split("class=\"answer").nth(1).unwrap();
+        class.split('"').next().unwrap().to_owned()
+    };
+    assert_eq!(class(&document), " is-sound");
+    let is_at = |trial: &document::Trial, load| trial.place.coordinates[0].value == Some(load);
+    let mut official = document.trials.iter().find(|one| is_at(one, 2800.0)).unwrap().clone();
+    official.place.role = document::Role::Official;
+    document.trials.push(official);
+    let last = document.conclusion.as_mut().unwrap();
+    let Some(document::Found::Peak(found)) = &mut last.found else { panic!("a search") };
+    assert_eq!(found.choice, Some(2800.0));
+    found.choice = Some(2000.0);
+    found.equals = Vec::from([2000.0]);
+    found.probes.iter_mut().find(|one| one.value == 2800.0).unwrap().meets = Some(false);
+    assert_eq!(class(&document), " is-suspect");
+    let page = html::document_without_library(&document);
+    let tiles = page.split("<dl class=\"tiles\">").nth(1).unwrap().split("</dl>").next().unwrap();
+    assert!(tiles.contains("2,000") && !tiles.contains("2,800"), "{tiles}");
+    for words in ["the answer, by its probes", "its official run misses the objective"] {
+        assert_eq!(page.matches(words).count(), 1, "{words}");
+    }
+}
+
 /// `./test pages` looks at pages in a browser; this holds for all of them without one.
 #[test]
 fn a_screen_reader_finds_the_content_and_a_text_for_each_chart() {

@@ -74,7 +74,7 @@ pub struct PeakFound {
     pub objective: Option<String>,
     /// The values that were probed, in rising order, all probes of a value together.
     pub probes: Vec<Probe>,
-    /// The answer; none if no probe met the objective.
+    /// The answer; none if no load met the objective.
     pub choice: Option<f64>,
     /// The values that cannot be told from the answer, including the answer.
     pub equals: Vec<f64>,

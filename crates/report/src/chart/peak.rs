@@ -7,6 +7,7 @@ use super::{
 };
 use crate::document::{Document, Estimate, PeakFound, Probe};
 use crate::figures;
+use crate::results::refuted;
 
 /// The shortest distance between labels of an axis, as a share of it.
 const TICKS_APART: f64 = 0.08;
@@ -62,8 +63,11 @@ pub fn value(number: f64) -> String {
 }
 
 /// The relation of a probe to the answer.
-pub fn answer(found: &PeakFound, probe: &Probe) -> String {
+pub fn answer(document: &Document, found: &PeakFound, probe: &Probe) -> String {
+    let refuted = refuted(document);
     let is = match probe.value {
+        value if refuted == Some(value) => "its official run misses the objective",
+        value if found.choice == Some(value) && refuted.is_some() => "the answer, by its probes",
         value if found.choice == Some(value) => "the answer",
         value if found.equals.contains(&value) => "could be it as well",
         _ => "",

@@ -12,7 +12,7 @@ use super::{Sentence, Tone};
 use crate::document::{Command, Document, Ended, Found, Severity, Stream, Trial, Verdict};
 use crate::figures::{self, Summary, TrialPart, plus_minus};
 use crate::promises::promises;
-use crate::results::{QUANTILES, Results, Spot};
+use crate::results::{QUANTILES, Results, Spot, refuted};
 use crate::thresholds::outcomes;
 
 /// The percentile that an answer names: its place among [`QUANTILES`].
@@ -29,8 +29,12 @@ pub fn answer(document: &Document) -> Sentence {
     let tone = match verdict {
         None => Tone::Strong,
         Some(_) if fails || promises.iter().any(|one| one.kept == Answer::No) => Tone::Bad,
-        // Good trials without an answer are no good answer.
-        Some(Verdict::Sound) if is_undecided(document) || !conditions.is_empty() => Tone::Doubtful,
+        // Good trials without an answer are no good answer, nor are those that refute it.
+        Some(Verdict::Sound)
+            if is_undecided(document) || refuted(document).is_some() || !conditions.is_empty() =>
+        {
+            Tone::Doubtful
+        }
         Some(Verdict::Sound) => Tone::Good,
         Some(Verdict::Suspect) => Tone::Doubtful,
         Some(Verdict::Void) => Tone::Bad,

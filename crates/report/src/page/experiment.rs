@@ -299,7 +299,7 @@ fn peak(document: &Document, found: &PeakFound) -> Vec<Block> {
                     half: time.map(half).unwrap_or_default(),
                 },
                 Entry::figure(probe.trials.to_string()),
-                Entry::words(chart::peak::answer(found, probe)),
+                Entry::words(chart::peak::answer(document, found, probe)),
             ],
         );
     }

@@ -4,6 +4,9 @@
 //! It starts with a load and goes up by fours until the objective is missed (or down, until it is
 //! met), then halves the ratio between the highest load that meets it and the lowest that misses
 //! it. If noise leaves these two open, they are probed again.
+//!
+//! What is certain rests on one assumption: less load is not slower. So a load meets the objective
+//! if higher ones do, and its probes and theirs count together.
 
 use super::knee::{PROBES_MAX, REPEATS_MAX};
 use super::probed::{self, Probed, Scatter};
@@ -37,6 +40,8 @@ pub struct Highest {
     resolution: f64,
     /// By rising load.
     seen: Vec<ProbedLoad>,
+    /// A load of which a long trial has shown whether it meets the objective.
+    official: Option<(f64, bool)>,
 }
 
 #[derive(Clone, Debug)]
@@ -68,7 +73,14 @@ impl Highest {
         assert!(0.0 < limits.0 && limits.0 <= limits.1 && limits.1.is_finite());
         assert!(0.0 < tolerance && tolerance < 1.0 && bound > 0.0);
         let start = start.clamp(limits.0, limits.1);
-        Self { bound, limits, start, resolution: 1.0 / (1.0 - tolerance), seen: Vec::new() }
+        Self {
+            bound,
+            limits,
+            start,
+            resolution: 1.0 / (1.0 - tolerance),
+            seen: Vec::new(),
+            official: None,
+        }
     }
 
     /// The load to offer next; none when the answer is final.
@@ -92,12 +104,19 @@ impl Highest {
         seen.overloaded += usize::from(overloaded);
     }
 
+    /// Takes what a long trial of a load has shown beyond chance. It counts for more than all probes
+    /// of this load, because the objective is to be met for long.
+    pub fn decide(&mut self, load: f64, meets: bool) {
+        self.official = Some((load, meets));
+    }
+
     /// The number of probes.
     pub fn probes(&self) -> usize {
         self.seen.iter().map(|seen| seen.probed.count()).sum()
     }
 
-    /// Whether a load meets the objective, by all its probes; none without a probe.
+    /// Whether a load meets the objective, by its long trial or by all its probes; none without a
+    /// probe.
     pub fn meets(&self, load: f64) -> Option<bool> {
         let seen = self.seen.iter().find(|seen| seen.load == load)?;
         Some(self.is_met(seen))
@@ -111,7 +130,7 @@ impl Highest {
 
     /// The present knowledge.
     pub fn bracket(&self) -> Bracket {
-        let met = self.seen.iter().take_while(|seen| self.is_met(seen)).count();
+        let met = self.met();
         Bracket {
             meets: met.checked_sub(1).map(|last| self.seen[last].load),
             misses: self.seen.get(met).map(|seen| seen.load),
@@ -131,12 +150,21 @@ impl Highest {
         all.filter(|load| is_between(*load) || *load == choice).collect()
     }
 
-    /// The loads between which the answer lies: the highest that certainly meets the objective,
-    /// because less load is not slower, and the lowest that certainly misses it.
+    /// The loads between which the answer lies: the highest up to the choice that certainly meets
+    /// the objective, and the lowest above it that certainly misses it.
     pub fn told(&self) -> Bracket {
-        let meets = self.seen.iter().rev().find(|seen| self.is_told(seen) && self.is_met(seen));
-        let misses = self.seen.iter().find(|seen| self.is_told(seen) && !self.is_met(seen));
-        Bracket { meets: meets.map(|seen| seen.load), misses: misses.map(|seen| seen.load) }
+        let (all, met) = (self.seen.len(), self.met());
+        let is = |group: &[ProbedLoad], meets: bool| self.certainty(group) == Some(meets);
+        let meets = (0..met).rev().find(|first| {
+            let mut ends = first + 1..=all;
+            ends.any(|end| is(&self.seen[*first..end], true))
+        });
+        let misses = (met..all).find(|last| {
+            let mut starts = 0..=*last;
+            starts.any(|start| is(&self.seen[start..=*last], false))
+        });
+        let load = |place: usize| self.seen[place].load;
+        Bracket { meets: meets.map(load), misses: misses.map(load) }
     }
 
     /// The scatter between probes of one load, from the repeats.
@@ -144,15 +172,31 @@ impl Highest {
         probed::scatter(self.seen.iter().map(|seen| &seen.probed))
     }
 
-    /// Whether chance cannot have put it on this side of the objective, for any of all loads.
-    fn is_told(&self, seen: &ProbedLoad) -> bool {
-        if self.is_overloaded(seen.load) {
-            return true;
+    /// Whether these neighbors meet the objective together, by the mean of all their probes; none if
+    /// chance can explain on which side of the objective they are. If they meet it, so does the
+    /// lowest of them; if they miss it, so does the highest.
+    ///
+    /// The two ends of an answer are two comparisons, however many loads there are: what is said of
+    /// a load near the answer is also said of all loads that are further away.
+    fn certainty(&self, group: &[ProbedLoad]) -> Option<bool> {
+        let official = self.official.filter(|(load, _)| group.iter().any(|one| one.load == *load));
+        match (group, official) {
+            ([_], Some((_, meets))) => return Some(meets),
+            // Its probes no longer count.
+            (_, Some(_)) => return None,
+            ([only], None) if self.is_overloaded(only.load) => return Some(false),
+            _ => {}
         }
-        let Some(level) = seen.probed.level() else { return false };
         let scatter = self.scatter();
-        let half = scatter.certain(self.seen.len()) * seen.probed.standard_error(scatter.noise());
-        !seen.probed.is_disputed() && half < (level - self.bound.ln()).abs()
+        // The sum over all probes of their distance from the objective, and its variance.
+        let (mut sum, mut variance) = (0.0, 0.0);
+        for seen in group {
+            let level = seen.probed.level().filter(|_| !seen.probed.is_disputed())?;
+            let kept = seen.probed.kept_count() as f64;
+            sum += kept * (level - self.bound.ln());
+            variance += (kept * seen.probed.standard_error(scatter.noise())).powi(2);
+        }
+        (scatter.certain(2) * variance.sqrt() < sum.abs()).then_some(sum <= 0.0)
     }
 
     /// A load in the gap next to a certain load, if the gap is wide.
@@ -172,7 +216,15 @@ impl Highest {
         below.filter(wide).or(above.filter(wide)).map(middle)
     }
 
+    /// How many loads meet the objective together with all loads below them.
+    fn met(&self) -> usize {
+        self.seen.iter().take_while(|seen| self.is_met(seen)).count()
+    }
+
     fn is_met(&self, seen: &ProbedLoad) -> bool {
+        if let Some((_, meets)) = self.official.filter(|(load, _)| *load == seen.load) {
+            return meets;
+        }
         let carried = 2 * seen.overloaded <= seen.probed.count();
         carried && seen.probed.level().is_some_and(|level| level <= self.bound.ln())
     }

@@ -120,7 +120,21 @@ struct Shown {
     throughput: Estimate,
     /// At the objective's quantile, otherwise the median; none if there are too few samples.
     response_time: Option<Estimate>,
-    meets: Option<bool>,
+    /// Whether the target could not carry the load at all.
+    overloaded: bool,
+}
+
+impl Shown {
+    /// Whether it meets a bound on the response time; none if chance can explain on which side of
+    /// the bound it is, or if its half-width is not known.
+    fn certainly_meets(&self, bound: Span) -> Option<bool> {
+        if self.overloaded {
+            return Some(false);
+        }
+        let Estimate { value, half_width } = self.response_time?;
+        let distance = bound.0 as f64 - value;
+        (half_width? < distance.abs()).then_some(0.0 < distance)
+    }
 }
 
 impl Peak {
@@ -273,17 +287,11 @@ impl Peak {
             Search::Load { objective, .. } => objective.quantile,
         };
         let nothing = Estimate { value: 0.0, half_width: None };
-        let meets = match self.search {
-            Search::Saturation { .. } => None,
-            Search::Load { objective, .. } => {
-                Some(!overloaded(record) && raw_time(record, quantile) <= objective.bound.0 as f64)
-            }
-        };
         Shown {
             value,
             throughput: self.throughput.read(record).unwrap_or(nothing),
             response_time: response_time(record, None, None, quantile),
-            meets,
+            overloaded: overloaded(record),
         }
     }
 
@@ -297,6 +305,12 @@ impl Peak {
         let shown = self.read(value, &trial.record);
         if trial.place.role == Role::Official {
             self.official_shown = Some(shown);
+            if let (State::Highest(highest), Search::Load { objective, .. }) =
+                (&mut self.state, self.search)
+                && let Some(meets) = shown.certainly_meets(objective.bound)
+            {
+                highest.decide(value, meets);
+            }
             self.official_times = words::OFFICIAL_QUANTILES
                 .map(|quantile| response_time(&trial.record, None, None, quantile));
             return;
@@ -310,10 +324,16 @@ impl Peak {
                 let record = &trial.record;
                 let time = raw_time(record, objective.quantile);
                 let error = shown.response_time.as_ref().map_or(time, error);
-                highest.observe(value, time, error, overloaded(record));
+                highest.observe(value, time, error, shown.overloaded);
             }
             (State::Highest(_), Search::Saturation { .. }) => unreachable!("a load is searched"),
         }
+    }
+
+    /// The load whose official run certainly misses the objective, with what the run has shown.
+    fn missed(&self) -> Option<Shown> {
+        let Search::Load { objective, .. } = self.search else { return None };
+        self.official_shown.filter(|one| one.certainly_meets(objective.bound) == Some(false))
     }
 
     /// The answer so far.
@@ -324,7 +344,11 @@ impl Peak {
         }
     }
 
+    /// The value to probe next; none from the official run on, even if that leaves a question open.
     fn next_value(&self) -> Option<f64> {
+        if self.official_shown.is_some() {
+            return None;
+        }
         match &self.state {
             State::Knee(knee) => knee.next().map(f64::from),
             State::Highest(highest) => highest.next(),

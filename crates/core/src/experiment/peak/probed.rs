@@ -44,6 +44,11 @@ impl Probed {
         self.levels.len()
     }
 
+    /// The number of probes that count.
+    pub fn kept_count(&self) -> usize {
+        self.kept().count()
+    }
+
     /// The mean of the logarithms, without disturbed probes; none without a probe.
     pub fn level(&self) -> Option<f64> {
         let (sum, count) =

@@ -7,7 +7,7 @@ use crate::experiment::{PeakFound, Probe};
 use crate::figures::{number, percent, time};
 use crate::spec::Objective;
 use crate::stats::Estimate;
-use crate::units::{Quantile, Span};
+use crate::units::Quantile;
 
 /// From this many settings on that could be the answer as well, a remedy is given.
 const MANY: usize = 3;
@@ -127,12 +127,6 @@ fn contradictions(peak: &Peak, knee: &Knee) -> Vec<String> {
     };
     let dips = knee.dips().into_iter().map(dip);
     dips.chain(knee.disturbed().into_iter().map(disturbed)).collect()
-}
-
-/// Whether a bound is within the interval of a result, or there is no interval.
-fn is_close(shown: Option<Estimate>, bound: Span) -> bool {
-    let half = |one: Estimate| one.half_width.unwrap_or(f64::INFINITY);
-    shown.is_none_or(|one| (one.value - bound.0 as f64).abs() <= half(one))
 }
 
 /// The cost of the highest setting, if it is beyond chance and worth reporting.
@@ -264,47 +258,103 @@ fn targets(peak: &Peak) -> &'static str {
 fn load(peak: &Peak, objective: &Objective) -> Vec<String> {
     let State::Highest(highest) = &peak.state else { return Vec::new() };
     let bracket = highest.bracket();
-    let shown = |value: f64| {
-        let probe = peak.probe(value);
-        let reached = probe.throughput.value;
-        let name = number(value);
-        let time = quantile_of(objective, probe.response_time_ns);
-        (name, time, peak.throughput.in_words(reached))
-    };
-    let miss = bracket.misses.map(|value| {
-        let (name, time, reached) = shown(value);
-        let too_many = percent(1.0 - objective.quantile.0);
-        let why = match highest.is_overloaded(value) {
-            true => format!("it carries {reached}"),
-            // Too few samples for the figure, but enough to see that it is too long.
-            false => format!("more than {too_many} of its I/Os took longer"),
-        };
-        (name, time.unwrap_or(why))
-    });
-    let Some(meets) = bracket.meets else {
-        let (name, why) = miss.unwrap_or_default();
-        let on = if peak.hosts == 1 { "" } else { " on each host" };
-        return Vec::from([format!(
-            "No load meets {objective}: even {name} IOPS{on} miss it ({why})."
-        )]);
-    };
-    let (name, time, _) = shown(meets);
-    let official = peak.official_shown.and_then(|one| quantile_of(objective, one.response_time));
-    let time = official.or(time).map(|time| format!(" ({time})")).unwrap_or_default();
-    let on = on_each(peak, meets);
-    let first = match has_missed(peak, objective) {
-        false => format!("The highest load at which {objective} is {name} IOPS{on}{time}"),
-        true => format!(
-            "In the probes {name} IOPS{on} is the highest load at which {objective}, but the official run \
-             misses it{time}"
+    let first = match (bracket.meets, peak.missed()) {
+        (Some(meets), None) => {
+            let is_certain = highest.told().misses == bracket.misses;
+            let misses = bracket.misses.map(|load| (load, is_certain));
+            highest_load(peak, objective, meets, misses)
+        }
+        (Some(meets), Some(official)) => below_the_official_run(peak, objective, meets, &official),
+        (None, None) => {
+            let (name, why) = bracket.misses.map(|load| miss(peak, objective, load)).unzip();
+            let on = if peak.hosts == 1 { "" } else { " on each host" };
+            format!(
+                "No load meets {objective}: even {} IOPS{on} miss it ({}).",
+                name.unwrap_or_default(),
+                why.unwrap_or_default()
+            )
+        }
+        (None, Some(official)) => format!(
+            "No load that was probed meets {objective} for long: the lowest, {} IOPS{}, meets it in \
+             its probes, but its official run misses it ({}).",
+            number(official.value),
+            on_each(peak, official.value),
+            why_missed(peak, objective, &official)
         ),
     };
-    let mut sentences = Vec::from([match miss {
-        Some((name, why)) => format!("{first}; {name} misses it ({why})."),
-        None => format!("{first}, the highest that was allowed: go on with --up-to."),
-    }]);
-    sentences.extend(between(peak, highest));
+    let mut sentences = Vec::from([first]);
+    sentences.extend(between(peak, highest).filter(|_| bracket.meets.is_some()));
     sentences
+}
+
+/// "The highest load at which p99 <= 2 ms is 3,670 IOPS (p99 1.8 ms); 3,830 misses it (p99 2.2 ms)." If
+/// the official run is above the objective, although not beyond chance: "... is 3,670 IOPS by its probes
+/// (p99 1.8 ms), and its official run leaves it open (p99 2.1 ms); ..." Of the load that misses it,
+/// `misses` says as well whether that is beyond chance.
+fn highest_load(
+    peak: &Peak,
+    objective: &Objective,
+    meets: f64,
+    misses: Option<(f64, bool)>,
+) -> String {
+    let official = peak.official_shown.and_then(|one| one.response_time);
+    let is_above = official.is_some_and(|one| (objective.bound.0 as f64) < one.value);
+    let in_words = |shown| quantile_of(objective, shown).map(|time| format!(" ({time})"));
+    let [official, probed] = [official, peak.probe(meets).response_time_ns].map(in_words);
+    let time = match (official, probed) {
+        (Some(official), probed) if is_above => format!(
+            " by its probes{}, and its official run leaves it open{official}",
+            probed.unwrap_or_default()
+        ),
+        (official, probed) => official.or(probed).unwrap_or_default(),
+    };
+    let (name, on) = (number(meets), on_each(peak, meets));
+    let first = format!("The highest load at which {objective} is {name} IOPS{on}{time}");
+    match misses.map(|(load, is_certain)| (miss(peak, objective, load), is_certain)) {
+        Some(((name, why), true)) => format!("{first}; {name} misses it ({why})."),
+        Some(((name, why), false)) => format!("{first}; {name} misses it in its probes ({why})."),
+        None => format!("{first}, the highest that was allowed: go on with --up-to."),
+    }
+}
+
+/// The answer is below the load of the official run, which the probes had promised too much of.
+fn below_the_official_run(
+    peak: &Peak,
+    objective: &Objective,
+    meets: f64,
+    official: &Shown,
+) -> String {
+    let time = quantile_of(objective, peak.probe(meets).response_time_ns);
+    let time = time.map(|time| format!(" ({time})")).unwrap_or_default();
+    let on = if peak.hosts == 1 { "" } else { " on each host" };
+    format!(
+        "The highest load at which {objective} is between {} IOPS{on}, which meets it in its \
+         probes{time}, and {} IOPS, whose official run misses it ({}).",
+        number(meets),
+        number(official.value),
+        why_missed(peak, objective, official)
+    )
+}
+
+/// A load that misses the objective in its probes, and how.
+fn miss(peak: &Peak, objective: &Objective, load: f64) -> (String, String) {
+    let State::Highest(highest) = &peak.state else { return Default::default() };
+    let probe = peak.probe(load);
+    let why = match highest.is_overloaded(load) {
+        true => format!("it carries {}", peak.throughput.in_words(probe.throughput.value)),
+        // Too few samples for the figure, but enough to see that it is too long.
+        false => {
+            format!("more than {} of its I/Os took longer", percent(1.0 - objective.quantile.0))
+        }
+    };
+    (number(load), quantile_of(objective, probe.response_time_ns).unwrap_or(why))
+}
+
+/// "p99 32 ms", or "it carries 3,100 IOPS": how the official run misses the objective.
+fn why_missed(peak: &Peak, objective: &Objective, official: &Shown) -> String {
+    let carries = || format!("it carries {}", peak.throughput.in_words(official.throughput.value));
+    let time = quantile_of(objective, official.response_time).filter(|_| !official.overloaded);
+    time.unwrap_or_else(carries)
 }
 
 /// The loads between which the answer lies, if they are further apart than the search aims for.
@@ -314,23 +364,19 @@ fn between(peak: &Peak, highest: &Highest) -> Option<String> {
     if told == highest.bracket() {
         return None;
     }
-    let least = told.meets.map_or("may be less than all that were probed".to_owned(), |load| {
-        format!("is at least {} IOPS", number(load))
-    });
-    let most = told.misses.map_or("may be more than all that were probed".to_owned(), |load| {
-        format!("less than {} IOPS", number(load))
-    });
+    let least = told.meets.map(|load| format!("is at least {} IOPS", number(load)));
+    let most = told.misses.map(|load| format!("less than {} IOPS", number(load)));
+    let ends = match (least, most) {
+        (Some(least), Some(most)) => format!("{least} and {most}"),
+        (Some(least), None) => format!("{least} and may be more than all that were probed"),
+        (None, Some(most)) => format!("is {most} and may be less than all that were probed"),
+        (None, None) => "may be less or more than all that were probed".to_owned(),
+    };
     Some(format!(
-        "As far as the probes can tell it{on} {least} and {most}, because those of one load differ by {} \
+        "As far as the probes can tell it{on} {ends}, because those of one load differ by {} \
          from one to the next. Probe for longer, with --duration.",
         percent(highest.scatter().noise())
     ))
-}
-
-/// Whether the official run certainly misses the objective.
-fn has_missed(peak: &Peak, objective: &Objective) -> bool {
-    let official = peak.official_shown.filter(|one| one.meets == Some(false));
-    official.is_some_and(|one| !is_close(one.response_time, objective.bound))
 }
 
 /// "p99 1.8 ms"; none if there are too few samples.
@@ -370,7 +416,8 @@ fn official_times(peak: &Peak) -> String {
 
 /// "The official run of 5 min at queue depth 8: 856 MiB/s ± 0.5 %."
 fn official(peak: &Peak) -> Option<String> {
-    let Shown { value, throughput, response_time, meets } = peak.official_shown?;
+    let official = peak.official_shown?;
+    let Shown { value, throughput, response_time, overloaded } = official;
     let window = peak.official?;
     let at = set(peak, value);
     let uncertainty = throughput.half_width.filter(|_| throughput.value > 0.0);
@@ -393,15 +440,14 @@ fn official(peak: &Peak) -> Option<String> {
     };
     let time = quantile_of(&objective, response_time);
     let time = time.map(|time| format!(", {time}")).unwrap_or_default();
-    let verdict = match meets {
-        Some(_) if is_close(response_time, objective.bound) => {
-            "; that is too close to the objective to say whether it meets it"
-        }
-        Some(false) => {
+    let verdict = match (official.certainly_meets(objective.bound), response_time) {
+        (Some(true), _) => "; it meets the objective",
+        (Some(false), _) if overloaded => {
             "; it misses the objective: for that long the target does not carry this load"
         }
-        Some(true) => "; it meets the objective",
-        None => "; too few I/Os to say whether it meets the objective",
+        (Some(false), _) => "; it misses the objective, which its probes met",
+        (None, Some(_)) => "; that is too close to the objective to say whether it meets it",
+        (None, None) => "; too few I/Os to say whether it meets the objective",
     };
     Some(format!("{first}{time}{verdict}."))
 }
