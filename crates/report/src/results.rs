@@ -6,7 +6,7 @@ use fathom_core::stats::{self, Estimate, Level, Slice};
 use fathom_core::{Bytes, Quantile, Span};
 
 use crate::document::{
-    Axis, Coordinate, Document, Found, PeakFound, Point, Role, Scale, SweepFound, Trial, Verdict,
+    Axis, Coordinate, Document, Found, PeakFound, Point, Role, Scale, Trial, Verdict,
 };
 use crate::figures::{self, Summary, TrialPart};
 
@@ -47,9 +47,6 @@ pub struct Spot<'a> {
     pub counted: usize,
     /// What is known of each figure, for comparisons with other points: those of [`Figure::ALL`].
     levels: [Option<Level>; Figure::ALL.len()],
-    /// Whether its data repeats itself and the target saved it: no trial of it counts, not even one
-    /// that ran before this was known.
-    saved: bool,
 }
 
 impl<'a> Results<'a> {
@@ -91,8 +88,7 @@ impl<'a> Results<'a> {
         }
         let mut spots: Vec<Spot<'_>> =
             spots.into_iter().map(|(place, trials)| Spot::new(&axes, place, trials)).collect();
-        if let Some(found) = sweep_of(document) {
-            spots.iter_mut().for_each(|spot| spot.mark_saved(found));
+        if is_sweep(document) {
             know_together(&mut spots);
         }
         spots.sort_by(|one, other| one.steps.cmp(&other.steps));
@@ -211,23 +207,13 @@ impl<'a> Spot<'a> {
             verdict: verdicts.max().unwrap_or(Verdict::Sound),
             counted: counted.len(),
             levels: [None; Figure::ALL.len()],
-            saved: false,
             trials,
-        }
-    }
-
-    /// Judges it by the whole experiment: its trials were judged when fewer were known.
-    fn mark_saved(&mut self, found: &SweepFound) {
-        let labels = || self.coordinates.iter().map(|one| &one.label);
-        if found.saved.iter().any(|saved| saved.iter().eq(labels())) {
-            self.saved = true;
-            self.verdict = Verdict::Void;
         }
     }
 
     /// Whether none of its trials measured what was asked for.
     pub fn is_void(&self) -> bool {
-        self.saved || self.trials.iter().all(|(_, trial)| trial.verdict == Verdict::Void)
+        self.trials.iter().all(|(_, trial)| trial.verdict == Verdict::Void)
     }
 
     /// What is known of a figure, for comparisons with the other points of a sweep or of repeated
@@ -278,12 +264,10 @@ fn counted<'a>(trials: &[(usize, &'a Trial)]) -> Vec<&'a Trial> {
     if worth.is_empty() { all.collect() } else { worth }
 }
 
-/// The findings of a sweep, whose conclusion compares the results with each other.
-fn sweep_of(document: &Document) -> Option<&SweepFound> {
-    match document.conclusion.as_ref()?.found.as_ref()? {
-        Found::Sweep(found) => Some(found),
-        _ => None,
-    }
+/// Whether it is of a sweep, whose conclusion compares the results with each other.
+fn is_sweep(document: &Document) -> bool {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    matches!(found, Some(Found::Sweep(_)))
 }
 
 /// Gives each figure the half-width that the conclusions use: the scatter of repeats comes from all

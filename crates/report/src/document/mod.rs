@@ -647,7 +647,38 @@ impl From<&verdict::Unchecked> for Unchecked {
     }
 }
 
+/// The finding about a trial whose data, which repeats itself, the target saved.
+const SAVED: &str = "repeating-data-faster";
+
 impl Document {
+    /// Judges trials by the conclusion of their experiment as well: those whose data the target saved
+    /// are void whenever they ran. When the first of them ended, too few were known to say so. The
+    /// readers do this, so that everything that counts or shows verdicts has the same.
+    pub fn judge_by_conclusion(&mut self) {
+        let found = self.conclusion.as_ref().and_then(|last| last.found.as_ref());
+        let Some(Found::Sweep(SweepFound { saved, .. })) = found else { return };
+        let is_saved = |trial: &Trial| {
+            let labels = || trial.place.coordinates.iter().map(|one| &one.label);
+            trial.place.role == Role::Result && saved.iter().any(|one| one.iter().eq(labels()))
+        };
+        for trial in self.trials.iter_mut().filter(|trial| is_saved(trial)) {
+            trial.verdict = Verdict::Void;
+            if trial.findings.iter().all(|one| one.code != SAVED) {
+                trial.findings.push(Finding {
+                    code: SAVED.to_owned(),
+                    severity: Severity::Void,
+                    evidence:
+                        "Data that repeats itself was written much faster than random data at \
+                               the same settings. All pairs of trials together show it; when this \
+                               trial ended, too few were known."
+                            .to_owned(),
+                    advice: "Measure with random data.".to_owned(),
+                });
+                trial.findings.sort_by_key(|one| std::cmp::Reverse(one.severity));
+            }
+        }
+    }
+
     /// The gravest verdict of all trials on the result; none without a trial.
     pub fn verdict(&self) -> Option<Verdict> {
         self.trials.iter().map(Trial::verdict_on_result).max()

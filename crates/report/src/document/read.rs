@@ -206,6 +206,7 @@ fn read_lines<T: DeserializeOwned + Into<Trial>>(
             }
         }
     }
+    document.judge_by_conclusion();
     Ok(Ok(document))
 }
 
