@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::case::{Case, counted, is_buffered, listed};
 use super::{Judgement, Severity};
 use crate::facts::{Layer, Target};
-use crate::figures::{percent, significant};
+use crate::figures::{percent, significant, time};
 use crate::measure::{Direction, Ledger, Upkeep, WorkerRecord};
 use crate::spec::{Active, Loop, Rests, Stream};
 use crate::stats::carries;
@@ -19,6 +19,11 @@ const UNSTARTED_MAX: f64 = 0.01;
 /// How far the achieved depth may be below the requested one, or the requested one above the
 /// admitted one.
 const DEPTH_TOLERANCE: f64 = 0.05;
+/// If the I/Os of more than this share of the window began with the load, so that long ones cannot
+/// be among them, the short percentiles are too short, ...
+const BEGINS_NOTE: f64 = 0.2;
+/// ... and from this share on all of them.
+const BEGINS_SUSPECT: f64 = 0.5;
 /// A load that is complete for a shorter time has no meaningful depth.
 const WHOLE_MIN: Span = Span::from_ms(1);
 /// Whether so many of this many offered I/Os never started that it is no chance: the backlog grows,
@@ -160,6 +165,57 @@ pub(super) fn few_samples(case: &Case, judgement: &mut Judgement) {
             format!(
                 "Choose a window of at least {} s for a p99.",
                 count((case.trial.record.window.as_secs_f64() * 1000.0 / flow.ios() as f64).ceil() as u64)
+            ),
+        );
+    }
+}
+
+/// A load that began too late before the end of the window for the times of its I/Os: only short ones
+/// can have completed. By Little's law an I/O takes the I/Os in flight over those that complete in a
+/// second, and until the load has run for that long no I/O can have taken longer than the load has run.
+pub(super) fn window_too_short(case: &Case, judgement: &mut Judgement) {
+    let (window, warm_up) = (case.trial.record.window, case.trial.point.warm_up);
+    for (index, stream) in case.streams().iter().enumerate() {
+        let of = |count: fn(&Ledger) -> u64| -> u64 {
+            case.workers(index).map(|worker| count(&worker.ledger)).sum()
+        };
+        let (completed, left) = (of(|ledger| ledger.completed), of(|ledger| ledger.in_flight));
+        // If no I/O is left at the end, none of them is missing, however long it took.
+        if completed == 0 || left == 0 || window == Span(0) {
+            continue;
+        }
+        let in_flight: f64 = case.workers(index).map(|worker| worker.queue_depth).sum();
+        let takes = in_flight * window.0 as f64 / completed as f64;
+        let begins = (takes - warm_up.0 as f64) / window.0 as f64;
+        if begins <= BEGINS_NOTE {
+            continue;
+        }
+        let severity = match case.trial.place.role {
+            // A search tries settings beyond its answer, and looks at their throughput.
+            Role::Probe => Severity::Note,
+            _ if begins < BEGINS_SUSPECT => Severity::Note,
+            _ => Severity::Suspect,
+        };
+        let seconds = |ns: f64| count((ns / 1e9).ceil() as u64);
+        judgement.find(
+            "window-too-short",
+            severity,
+            format!(
+                "With {} I/Os{} in flight and {} completed in the window of {window}, an I/O takes \
+                 {} on average by Little's law. But the load began only {} before the end of the \
+                 window: I/Os that take longer are missing, {} were still in flight, and the recorded \
+                 times are too short.",
+                significant(in_flight),
+                case.of_stream(stream),
+                count(completed),
+                time(takes),
+                warm_up + window,
+                count(left),
+            ),
+            format!(
+                "Choose a warm-up of at least {} s (--warm-up), or a window of at least {} s.",
+                seconds(takes),
+                seconds(takes / BEGINS_NOTE)
             ),
         );
     }
@@ -377,6 +433,50 @@ mod tests {
         invented.set_times(900, 100_000);
         let finding = invented.has("few-samples", Severity::Note);
         assert_eq!(finding.advice, "Choose a window of at least 67 s for a p99.");
+    }
+
+    #[test]
+    fn a_window_that_is_short_for_its_times_misses_the_long_ones() {
+        // 256 in flight and 65 a second take 3.94 s. In one second only those that took less complete.
+        let mut invented = Invented::reads();
+        invented.stream().pacing = Pacing::closed(256);
+        invented.worker().queue_depth = 256.0;
+        invented.set_times(65, 500_000_000);
+        invented.set_series([65]);
+        invented.trial.record.window = Span::from_secs(1);
+        invented.trial.point.warm_up = Span(0);
+        let ledger = &mut invented.worker().ledger;
+        (ledger.completed, ledger.in_flight, ledger.due) = (65, 256, 65 + 256);
+        let finding = invented.has("window-too-short", Severity::Suspect);
+        assert_eq!(
+            finding.evidence,
+            "With 256 I/Os in flight and 65 completed in the window of 1 s, an I/O takes 3.94 s on \
+             average by Little's law. But the load began only 1 s before the end of the window: I/Os \
+             that take longer are missing, 256 were still in flight, and the recorded times are too \
+             short."
+        );
+        assert_eq!(
+            finding.advice,
+            "Choose a warm-up of at least 4 s (--warm-up), or a window of at least 20 s."
+        );
+        // A search goes beyond its answer.
+        invented.trial.place.role = Role::Probe;
+        invented.has("window-too-short", Severity::Note);
+        invented.trial.place.role = Role::Result;
+        // Load that began before the window leaves no I/O out: those of the warm-up complete in it.
+        for (ms, severity) in
+            [(3400, Some(Severity::Suspect)), (3500, Some(Severity::Note)), (3800, None)]
+        {
+            invented.trial.point.warm_up = Span::from_ms(ms);
+            match severity {
+                Some(severity) => drop(invented.has("window-too-short", severity)),
+                None => invented.has_none_of(&["window-too-short"]),
+            }
+        }
+        // A load that ran to its end leaves none out either.
+        invented.trial.point.warm_up = Span(0);
+        invented.worker().ledger.in_flight = 0;
+        invented.has_none_of(&["window-too-short"]);
     }
 
     #[test]

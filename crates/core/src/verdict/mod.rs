@@ -212,6 +212,7 @@ const OF_EVERY_TRIAL: &[Check] = &[
     load::depth_not_reached,
     change::changes,
     load::few_samples,
+    load::window_too_short,
     rated::rated,
     content::repeating_payload,
     content::data_reduction,
