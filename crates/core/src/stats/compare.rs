@@ -231,7 +231,7 @@ impl Ratio {
 
 /// The highest of several levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Highest {
+pub struct HighestLevel {
     /// Its place among them.
     pub place: usize,
     /// The places of the others that cannot be told from it, the highest first. All others are lower.
@@ -300,7 +300,7 @@ impl Comparison {
     /// Readers use the setting that is named. So of those that may be the highest and whose figures
     /// are nearly as high, it is the one that comes first by this order: the one that costs least. Of
     /// equal ones it is the highest, and of equally high ones the first.
-    pub fn highest(&self, order: impl Fn(usize, usize) -> Ordering) -> Option<Highest> {
+    pub fn highest(&self, order: impl Fn(usize, usize) -> Ordering) -> Option<HighestLevel> {
         let value = |one: usize| self.levels[one].0;
         let by_value = |one: usize, other: usize| value(other).total_cmp(&value(one));
         let all = || 0..self.levels.len();
@@ -314,7 +314,7 @@ impl Comparison {
         let mut equals: Vec<usize> =
             all().filter(|one| *one != place && !is_lower(*one, place)).collect();
         equals.sort_by(|one, other| by_value(*one, *other));
-        Some(Highest { place, equals })
+        Some(HighestLevel { place, equals })
     }
 
     /// The ratio of the best of these to a figure that is known beforehand, such as a rating.
@@ -477,7 +477,7 @@ mod tests {
             let compared = Comparison::new(known(&settings));
             compared.highest(|one, other| costs[one].cmp(&costs[other])).unwrap()
         };
-        let found = |place, equals: &[usize]| Highest { place, equals: equals.to_vec() };
+        let found = |place, equals: &[usize]| HighestLevel { place, equals: equals.to_vec() };
         assert_eq!(named(&[500.0, 1000.0, 1000.0, 1000.0], &[1, 2, 4, 8]), found(1, &[2, 3]));
         assert_eq!(named(&[1000.0, 1000.0, 1000.0], &[8, 2, 4]), found(1, &[0, 2]));
         // What is lower beyond chance is not named, however little it costs.

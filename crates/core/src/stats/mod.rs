@@ -20,7 +20,7 @@ pub use batches::{
 };
 pub use change_points::{ChangePoint, RESULTS_MAX, RESULTS_MIN, change_points};
 pub use changes::Changes;
-pub use compare::{Comparison, Highest, Level, Ratio, UNREPEATED, contrast, levels, of_pairs};
+pub use compare::{Comparison, HighestLevel, Level, Ratio, UNREPEATED, contrast, levels, of_pairs};
 pub use levels::{LEVEL_MIN, Noise, Plateau, SeriesPiece, plateaus};
 pub use record::{bandwidth, iops, response_time};
 pub use series::{

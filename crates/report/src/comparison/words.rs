@@ -38,6 +38,13 @@ fn directions(name: &str) -> [&'static str; 3] {
 /// From this ratio on, and down to its inverse, people think in multiples.
 const MULTIPLE: f64 = 2.0;
 
+/// " (2.1 to 2.5)": the ends of a multiple; empty if all three look alike.
+fn ends_of_times(ratio: KnownRatio) -> String {
+    let ends = ratio.interval().map(|it| [it.low, it.high].map(significant));
+    let ends = ends.filter(|ends| ends.iter().any(|end| *end != significant(ratio.value)));
+    ends.map_or(String::new(), |[low, high]| format!(" ({low} to {high})"))
+}
+
 /// "9 % lower (7 to 11 %)", "2.3 times as long (2.1 to 2.5)", "2 % shorter (5 % shorter to 1 %
 /// longer)", "1 % higher".
 pub fn change(name: &str, ratio: KnownRatio) -> String {
@@ -46,9 +53,7 @@ pub fn change(name: &str, ratio: KnownRatio) -> String {
     let share = |ratio: f64| percent((ratio - 1.0).abs());
     let value = ratio.value;
     if !(1.0 / MULTIPLE..MULTIPLE).contains(&value) {
-        let interval = ratio.interval().map_or(String::new(), |it| {
-            format!(" ({} to {})", significant(it.low), significant(it.high))
-        });
+        let interval = ends_of_times(ratio);
         return format!("{} times as {multiple}{interval}", significant(value));
     }
     let interval = ratio.interval().map_or(String::new(), |it| {
@@ -75,9 +80,7 @@ pub fn change(name: &str, ratio: KnownRatio) -> String {
 pub fn signed_change(ratio: KnownRatio) -> String {
     let value = ratio.value;
     if !(1.0 / MULTIPLE..MULTIPLE).contains(&value) {
-        let interval = ratio.interval().map_or(String::new(), |it| {
-            format!(" ({} to {})", significant(it.low), significant(it.high))
-        });
+        let interval = ends_of_times(ratio);
         return format!("{} times{interval}", significant(value));
     }
     let share = |ratio: f64| {
@@ -276,6 +279,18 @@ fn largest<'p>(
     decided.max_by(|one, other| size(one.1).total_cmp(&size(other.1)))
 }
 
+/// The same of several sides.
+fn largest_of<'p>(
+    against: &'p [Against],
+    wanted: &[Standing],
+) -> Option<(&'p Against, &'p ComparedPoint, &'p ComparedFigure)> {
+    let all = against.iter().filter_map(|one| {
+        let (point, figure) = largest(&one.points, wanted)?;
+        Some((one, point, figure))
+    });
+    all.max_by(|one, other| size(one.2).total_cmp(&size(other.2)))
+}
+
 /// How large a difference is, as a logarithm.
 fn size(figure: &ComparedFigure) -> f64 {
     figure.ratio.map_or(0.0, |it| it.value.ln().abs())
@@ -335,16 +350,16 @@ fn of_sides(against: &[Against], sides: &[Side], margin: f64) -> String {
             (_, false) => parts.push(format!("{count} {verb} {word}")),
         }
     }
-    let all = against.iter().flat_map(|one| {
-        let most = largest(&one.points, &[Standing::Slower, Standing::Faster]);
-        most.map(|(point, figure)| (one, point, figure))
+    let most = largest_of(against, &[Standing::Slower, Standing::Faster]).map(|most| (most, ""));
+    let most = most.or_else(|| {
+        let open = largest_of(against, &[Standing::Undecided, Standing::OneTrial])?;
+        Some((open, "measured "))
     });
-    let most = all.max_by(|one, other| size(one.2).total_cmp(&size(other.2)));
-    let most = most.and_then(|(one, point, figure)| {
+    let most = most.and_then(|((one, point, figure), measured)| {
         let at = if 1 < one.points.len() { format!(" at {}", point.name) } else { String::new() };
         let name = &sides[one.side as usize].name;
         let words = of_figure(figure)?;
-        Some(format!("; the largest difference is that of {name}{at}: {words}"))
+        Some(format!("; the largest {measured}difference is that of {name}{at}: {words}"))
     });
     let advice = match against.iter().all(|one| one.outcome == Standing::OneTrial) {
         true => "; measure all with --repeats 10",
@@ -481,13 +496,13 @@ mod tests {
         assert_eq!(
             whole(&all, &sides, &[], 0.05),
             "against queue-depth 1, 2 of 4 sides are slower, 1 is undecided, 1 is without a difference \
-             beyond 5 %; the largest difference is that of queue-depth 8 at 64k: p99 4.00 times as long \
-             (4.00 to 4.00)"
+             beyond 5 %; the largest difference is that of queue-depth 8 at 64k: p99 4.00 times as long"
         );
         let all = [1, 2].map(|nth| against(nth, Standing::OneTrial, 2.0));
         assert_eq!(
             whole(&all, &sides, &[], 0.05),
-            "against queue-depth 1, 2 of 2 sides are undecided with one trial; measure all with \
+            "against queue-depth 1, 2 of 2 sides are undecided with one trial; the largest measured \
+             difference is that of queue-depth 4 at 64k: p99 2.00 times as long; measure all with \
              --repeats 10"
         );
     }

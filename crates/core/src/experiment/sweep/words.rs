@@ -7,7 +7,7 @@ use super::{LoadCost, PassOrder, Sweep, payloads, scaling};
 use crate::experiment::Axis;
 use crate::experiment::throughput::{Throughput, within};
 use crate::figures::{number, percent};
-use crate::stats::{self, Comparison, Estimate, Highest, Level, Ratio, UNREPEATED};
+use crate::stats::{self, Comparison, Estimate, HighestLevel, Level, Ratio, UNREPEATED};
 use crate::trial::Coordinate;
 
 /// More points than this are counted, not listed.
@@ -123,7 +123,7 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
 }
 
 /// "; 3 more points cannot be told from it, and the longest p99 among them is 8 times as long".
-fn others(highest: &Highest, costs: &[LoadCost]) -> String {
+fn others(highest: &HighestLevel, costs: &[LoadCost]) -> String {
     let equals = &highest.equals;
     let longest = costs[highest.place].times_as_long(equals.iter().map(|one| costs[*one]));
     let longest = longest.map(number);
