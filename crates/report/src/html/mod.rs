@@ -36,7 +36,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// SHA-256 of the script, and of the library unpacked; a test compares them.
-const SCRIPT_HASH: &str = "xUPtypMwo3v3krq6Lxnvvh4r2BWLSWsrzQfSNINS97M=";
+const SCRIPT_HASH: &str = "CAjuNV3xlfx7OKWZqnsx1W/KaUZjaVIjTkHqPnm/QY8=";
 const LIBRARY_HASH: &str = "eVQhUIVaUsVnJg4xNwldvit0Tm1wKlyr5n2iRpQvuno=";
 
 /// A document as an HTML file.

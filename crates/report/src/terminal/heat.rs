@@ -59,7 +59,7 @@ pub fn surface(out: &mut String, heat: &Heat, style: &Style) {
         push_line(out, "  not known: too few I/Os");
         return;
     };
-    push_line(out, &format!("  {}", heat.y_title));
+    push_line(out, &format!("  up: {}; to the right: {}", heat.y_title, heat.x_title));
     grid(out, heat, range, (1, None), style);
     legend(out, heat, range, style);
 }
@@ -90,10 +90,7 @@ fn grid(
         }
         push_line(out, &line);
     }
-    // With its meaning, if there is room.
-    let axis = axis(heat, each, width);
-    let named = format!("{axis}   {}", heat.x_title);
-    push_line(out, if named.len() <= style.width { &named } else { &axis });
+    push_line(out, &axis(heat, each, width));
 }
 
 /// A cell in this many columns.
