@@ -34,10 +34,12 @@ by_fio() { jq -r ".jobs[0].$1" fio.json; }
 reads=$(by_fio read.total_ios) writes=$(by_fio write.total_ios)
 equal() { echo "$1, expected $2"; [[ $1 == "$2" ]]; }
 check "fio did all of it" equal $((reads + writes)) $ios
+# Beside programs that keep all CPUs busy, the kernel misses one or two of a hundred completions (ADR 28).
+nearly_all() { echo "$1, expected at most $2, and 97 of 100"; [[ $1 -le $2 && $((100 * $1)) -ge $((97 * $2)) ]]; }
 if [[ $(jq -r 'select(.line == "header") | .without_events // ""' "$watch") == "" ]]; then
-  check "fio caused as many reads as it says" equal \
+  check "fio caused as many reads as it says" nearly_all \
     "$(watched '[.[].programs[]? | select(.name == "fio") | .reads] | add')" "$reads"
-  check "fio caused as many writes as it says" equal \
+  check "fio caused as many writes as it says" nearly_all \
     "$(watched '[.[].programs[]? | select(.name == "fio") | .writes] | add')" "$writes"
   check "a delay of 2 ms takes 2 ms and more in the block layer" between "$(watched "$mean_ms")" 1.99 1e4
   check "and not more than fio has seen" between "$(watched "$mean_ms")" 0 \

@@ -26,8 +26,17 @@ modprobe null_blk nr_devices=1 gb=1 irqmode=2 completion_nsec=2000000 queue_mode
 r watched /dev/nullb0 -q 2 --warm-up 0s -d 1s --watch
 if [ -e /sbin/dmsetup ]; then
   echo '0 131072 linear /dev/nullb0 2048' | dmsetup create layered
-  (sleep 1; fathom run /dev/mapper/layered -q 1 --rate 200 --warm-up 0s -d 1s --out /out/load.jsonl) >/dev/null 2>&1 &
+  # The watch begins when the load reads, and the load goes on until the watch has ended.
+  read before rest </sys/block/nullb0/stat
+  fathom run /dev/mapper/layered -q 1 --rate 200 --warm-up 0s -d 10m --out /out/load.jsonl >/dev/null 2>&1 &
+  load=$!
+  now=$before
+  while kill -0 $load && [ "$now" -lt $((before + 50)) ]; do
+    sleep 0.1
+    read now rest </sys/block/nullb0/stat
+  done
   f watch-layers watch /dev/mapper/layered --count 4 --interval 700ms --out /out/layers.jsonl
+  kill $load
   wait
   r watched-volume /dev/mapper/layered -q 2 --warm-up 0s -d 500ms --watch
 fi

@@ -1,9 +1,10 @@
-//! Where io_uring is forbidden, fathom says what forbids it and uses another backend. The tests use
-//! the sysctl that switches it off, and a seccomp filter like that of containers.
+//! Where io_uring is forbidden, fathom says what forbids it and uses another backend. The tests use a
+//! seccomp filter like that of containers, which is permanent: so each test runs this same program as
+//! a child.
 //!
-//! The sysctl applies to the whole machine, so these tests are a separate program. One process at a
-//! time sets it for a few milliseconds, and restores it even if the test fails. A filter is
-//! permanent, so it is tested in a child that runs this same program.
+//! The sysctl that switches io_uring off applies to the whole machine, where other programs need it.
+//! The child that finds it switched off has a file in its place, and a filter that answers as the
+//! kernel would.
 
 #![expect(unsafe_code, reason = "a seccomp filter is installed by a bare system call")]
 
@@ -21,7 +22,8 @@ use fathom_engine::choose;
 use fathom_engine::sync::Sync;
 use fathom_engine::target::OpenTarget;
 use fathom_engine::uring::Uring;
-use rustix::fs::FlockOperation;
+use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 const SYSCTL: &str = "/proc/sys/kernel/io_uring_disabled";
 
@@ -33,42 +35,6 @@ const HELD: &str = "everything held under the filter";
 
 const DIRECT: Access = Access::DIRECT;
 const BUFFERED: Access = Access::BUFFERED;
-
-/// Prevents tests, including those of another run, from seeing the changed sysctl. They would take
-/// the changed value for the one to restore.
-fn lock() -> io::Result<File> {
-    let lock = File::open(SYSCTL)?;
-    rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
-    Ok(lock)
-}
-
-/// The sysctl with another value. Dropping it restores the old value.
-struct Switch {
-    before: String,
-    _lock: File,
-}
-
-impl Switch {
-    fn set(value: u32) -> io::Result<Self> {
-        let lock = lock()?;
-        let before = fs::read_to_string(SYSCTL)?;
-        fs::write(SYSCTL, value.to_string())?;
-        Ok(Self { before, _lock: lock })
-    }
-}
-
-impl Drop for Switch {
-    fn drop(&mut self) {
-        if let Err(error) = fs::write(SYSCTL, self.before.trim()) {
-            let _ = writeln!(
-                io::stderr(),
-                "kernel.io_uring_disabled could not be put back to {}: {error}",
-                self.before
-            );
-            std::process::abort();
-        }
-    }
-}
 
 /// A file with a known byte at its start, opened as a target.
 fn target(folder: &tempfile::TempDir) -> OpenTarget {
@@ -114,36 +80,28 @@ fn works<B: RealBackend>() {
     assert_eq!(written, [43; 4096]);
 }
 
-#[test]
-fn with_io_uring_switched_off_native_aio_is_used_and_the_sysctl_is_named() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let targets = [target(&folder)];
-    let switch = match Switch::set(2) {
-        Ok(switch) => switch,
-        Err(error) => {
-            let _ = writeln!(
-                io::stderr(),
-                "SKIPPED: io_uring switched off, because {SYSCTL} cannot be set: {error}"
-            );
-            return;
-        }
-    };
-    let direct = choose(None, DIRECT);
-    let buffered = choose(None, BUFFERED);
-    let asked_for = choose(Some(BackendKind::Uring), DIRECT);
-    let opened = Uring::open(&targets, &shape()).map(|_| ());
-    drop(switch);
+/// Puts a file in the place of the sysctl, for this thread alone: it says that io_uring is switched off.
+fn show_switched_off(folder: &tempfile::TempDir) -> io::Result<()> {
+    let says = folder.path().join("io_uring_disabled");
+    fs::write(&says, "2\n")?;
+    // SAFETY: a mount namespace has no effect on the memory of this process.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    Ok(mount_bind(&says, SYSCTL)?)
+}
 
-    let direct = direct.unwrap();
-    assert_eq!(direct.kind, BackendKind::Aio);
+fn holds_switched_off(targets: &[OpenTarget]) {
     let cause = "io_uring is switched off here (kernel.io_uring_disabled = 2)";
+    let direct = choose(None, DIRECT).unwrap();
+    assert_eq!(direct.kind, BackendKind::Aio);
     assert_eq!(direct.reason, format!("{cause}: using native AIO"));
-    let buffered = buffered.unwrap();
+    let buffered = choose(None, BUFFERED).unwrap();
     assert_eq!(buffered.kind, BackendKind::Sync);
     assert!(buffered.reason.starts_with(cause), "{}", buffered.reason);
-    let refusal = asked_for.unwrap_err().to_string();
+    let refusal = choose(Some(BackendKind::Uring), DIRECT).unwrap_err().to_string();
     assert!(refusal.contains(cause), "{refusal}");
     assert!(refusal.contains("sysctl kernel.io_uring_disabled=0"), "{refusal}");
+    let opened = Uring::open(targets, &shape()).map(|_| ());
     assert_eq!(opened.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
 }
 
@@ -180,8 +138,6 @@ const AIO: [libc::c_long; 2] = [libc::SYS_io_setup, libc::SYS_io_submit];
 
 /// Runs `child_under_a_filter` in its own process.
 fn under_a_filter(what: &str) {
-    // Without the sysctl there is nothing to lock.
-    let _lock = lock();
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child_under_a_filter", "--nocapture"])
         .env(FORBID, what)
@@ -190,6 +146,11 @@ fn under_a_filter(what: &str) {
     let (out, err) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && out.contains(HELD), "{}\n{out}\n{err}", output.status);
+}
+
+#[test]
+fn with_io_uring_switched_off_native_aio_is_used_and_the_sysctl_is_named() {
+    under_a_filter("uring, switched off");
 }
 
 #[test]
@@ -216,6 +177,22 @@ fn under_a_filter_that_denies_native_aio_too_blocking_calls_are_used() {
 #[test]
 fn child_under_a_filter() {
     let Ok(what) = std::env::var(FORBID) else { return };
+    if what == "uring, switched off" {
+        let folder = tempfile::TempDir::new().unwrap();
+        let targets = [target(&folder)];
+        match show_switched_off(&folder) {
+            Ok(()) => {
+                forbid(&URING, libc::EPERM);
+                holds_switched_off(&targets);
+            }
+            Err(error) => {
+                let why = format!("SKIPPED: io_uring switched off, because of {SYSCTL}: {error}");
+                writeln!(io::stderr(), "{why}").unwrap();
+            }
+        }
+        writeln!(io::stdout(), "{HELD}").unwrap();
+        return;
+    }
     let both = [URING.as_slice(), AIO.as_slice()].concat();
     match what.as_str() {
         "uring, EPERM" => forbid(&URING, libc::EPERM),
