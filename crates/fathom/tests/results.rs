@@ -342,6 +342,10 @@ fn a_threshold_decides_about_the_exit_code() {
     );
     let kept = stdout(&place.run(&["report", "a.jsonl"]));
     assert_has(&kept, &["--fail-if 'p99>1ms' does not apply."]);
+    // A void result says more than a promise or a condition.
+    let void =
+        ["run", "sim:queue,error=5%", "-d", "1s", "--rated-iops", "1m", "--fail-if", "p99>1us"];
+    assert_eq!(code(&place.run(&void)), 4);
     assert_eq!(run("iops<90k", "c.jsonl").0, 6);
     assert_eq!(run("bandwidth<300MB/s", "d.jsonl").0, 0);
     assert_eq!(run("suspect", "e.jsonl").0, 0);

@@ -20,8 +20,7 @@ pub(crate) struct Measured<'a> {
 /// What became of the conditions of a result, in their order: with `yes` it fails. None of a result that
 /// is void or was not finished, which says more than they do.
 pub fn outcomes(document: &Document) -> Vec<RequirementOutcome> {
-    let finished = document.conclusion.as_ref().is_some_and(|end| end.ended == Ended::Completed);
-    if !finished || document.verdict() == Some(Verdict::Void) {
+    if !is_judged(document) {
         return Vec::new();
     }
     let lost = lacks_a_host(document);
@@ -55,6 +54,12 @@ pub fn outcomes(document: &Document) -> Vec<RequirementOutcome> {
         }
     };
     document.conditions.iter().map(of).collect()
+}
+
+/// Whether conditions and promises decide about a result: it was finished, and is not void.
+pub fn is_judged(document: &Document) -> bool {
+    let finished = document.conclusion.as_ref().is_some_and(|end| end.ended == Ended::Completed);
+    finished && document.verdict() != Some(Verdict::Void)
 }
 
 /// Whether one of many hosts was lost, so that figures lack its part.

@@ -12,7 +12,7 @@ use fathom_report::page::Level;
 use fathom_report::promises::promises;
 use fathom_report::summary::summary;
 use fathom_report::terminal;
-use fathom_report::thresholds::{lacks_a_host, of_two_sides, outcomes};
+use fathom_report::thresholds::{is_judged, lacks_a_host, of_two_sides, outcomes};
 
 use super::read_result;
 use crate::cli::options::{Reports, Results};
@@ -204,6 +204,9 @@ impl Outputs {
 /// When it has crossed one, or has not kept a promise, or that is undecided. A result that is void, or
 /// that was not finished, has an exit code of its own.
 pub fn holds(document: &Document) -> Result<(), Error> {
+    if !is_judged(document) {
+        return Ok(());
+    }
     let (conditions, promises) = (outcomes(document), promises(document));
     let of = |wanted: Answer| {
         let those = conditions.iter().filter(move |one| one.holds == wanted);
