@@ -20,6 +20,15 @@ pub fn significant(value: f64) -> String {
     }
 }
 
+/// A ratio, in which a small one keeps two digits: "1,496", "2.30", "0.25", "0.00067".
+pub fn ratio(value: f64) -> String {
+    if value.is_normal() && value.abs() < 0.0995 {
+        let zeros = -value.abs().log10().floor() as usize;
+        return format!("{value:.*}", zeros + 1);
+    }
+    significant(value)
+}
+
 /// A number from 0 up with separated thousands, "41,200"; with a decimal below 100 unless it is whole.
 pub fn number(value: f64) -> String {
     if value < 100.0 {
@@ -77,6 +86,20 @@ mod tests {
             (-1234.0, "-1,234"),
         ] {
             assert_eq!(significant(value), text);
+        }
+    }
+
+    #[test]
+    fn a_small_ratio_keeps_two_digits() {
+        for (value, text) in [
+            (0.0, "0.00"),
+            (0.000_668, "0.00067"),
+            (0.0998, "0.10"),
+            (0.02, "0.020"),
+            (2.3, "2.30"),
+            (1495.98, "1,496"),
+        ] {
+            assert_eq!(ratio(value), text);
         }
     }
 

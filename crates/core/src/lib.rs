@@ -6,6 +6,7 @@
 
 mod calendar;
 pub mod calibration;
+pub mod differences;
 pub mod errno;
 pub mod experiment;
 pub mod facts;

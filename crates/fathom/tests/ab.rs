@@ -107,7 +107,7 @@ fn a_side_in_quotes_has_options_of_its_own_and_the_answer_says_so() {
     assert_eq!(found.figures[0].figure, "bandwidth");
     assert!((found.figures[0].ratio.unwrap().value - 4.0).abs() < 0.01);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_has(&said, &["Their options differ: ", "the bandwidth 4.00 times that of A"]);
+    assert_has(&said, &["Their options differ: ", "bandwidth 4.00 times as high"]);
 }
 
 fn compared_without_depth(place: &Place, words: &[&str]) -> (Document, String) {

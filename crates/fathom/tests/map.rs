@@ -48,7 +48,7 @@ fn an_exhaustive_map_of_a_queue_agrees_with_theory() {
     }
     let sentinels = document.trials.iter().filter(|one| one.place.role == Role::Sentinel).count();
     assert_eq!((document.trials.len(), sentinels), (28, 3));
-    assert_has(&text, &["p50 response time of reads", "The map goes up to", "Reads at p95 <="]);
+    assert_has(&text, &["p50 response time of reads", "The map goes up to", "Reads keep p"]);
 }
 
 #[test]

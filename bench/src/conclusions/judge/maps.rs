@@ -24,13 +24,20 @@ const ARRIVALS: f64 = 0.026;
 const WRITE_STEP: f64 = 800.0 / 5.0;
 const READ_STEP: f64 = 1900.0 / 5.0;
 
-/// The response time of reads at p95, in nanoseconds, beside the given rate of writes. The model is
-/// one server that takes I/Os in turn and has exponential service times. Reads arrive by chance,
-/// and writes evenly. There is no closed form for this, so the function simulates many reads.
-fn p95(reads: f64, writes: f64, served: f64) -> f64 {
-    static KNOWN: Mutex<BTreeMap<[u64; 3], f64>> = Mutex::new(BTreeMap::new());
+/// The response times of reads at p95 and p99, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Slow {
+    p95: f64,
+    p99: f64,
+}
+
+/// How slow reads are beside the given rate of writes. The model is one server that takes I/Os in turn
+/// and has exponential service times. Reads arrive by chance, and writes evenly. There is no closed
+/// form for this, so the function simulates many reads.
+fn slow(reads: f64, writes: f64, served: f64) -> Slow {
+    static KNOWN: Mutex<BTreeMap<[u64; 3], Slow>> = Mutex::new(BTreeMap::new());
     if served <= reads + writes {
-        return f64::INFINITY;
+        return Slow { p95: f64::INFINITY, p99: f64::INFINITY };
     }
     let key = [reads, writes, served].map(f64::to_bits);
     let known = || KNOWN.lock().expect("nobody panics with it");
@@ -43,7 +50,7 @@ fn p95(reads: f64, writes: f64, served: f64) -> f64 {
 }
 
 /// Lindley's recursion over `READS` reads.
-fn draw(reads: f64, writes: f64, served: f64) -> f64 {
+fn draw(reads: f64, writes: f64, served: f64) -> Slow {
     const READS: usize = 300_000;
     let mut chance = SplitMix64(1);
     let mut exponential = |rate: f64| -(1.0 - chance.share()).ln() / rate;
@@ -60,8 +67,11 @@ fn draw(reads: f64, writes: f64, served: f64) -> f64 {
             next_write += 1.0 / writes;
         }
     }
-    let (_, at, _) = times.select_nth_unstable_by(READS * 95 / 100, f64::total_cmp);
-    *at * 1e9
+    let mut at = |percent: usize| {
+        let (_, at, _) = times.select_nth_unstable_by(READS * percent / 100, f64::total_cmp);
+        *at * 1e9
+    };
+    Slow { p95: at(95), p99: at(99) }
 }
 
 /// Judges the sentences of a map.
@@ -73,10 +83,11 @@ pub fn map(heard: &Heard<'_>) -> Vec<Judged> {
             judged.extend(carried(heard, sentence));
         } else if sentence.starts_with("The target carries up to ") {
             // Where it ends is judged by the sentence that counts its cells.
-            let reads =
-                sentence.split_once("; reads at ").map(|(_, reads)| format!("Reads at {reads}"));
+            let reads = sentence
+                .split_once("; reads keep ")
+                .map(|(ends, reads)| format!("Reads keep {}", in_full(ends, reads)));
             judged.extend(reads.iter().flat_map(|reads| reach(heard, reads)));
-        } else if sentence.starts_with("Reads at ") {
+        } else if sentence.starts_with("Reads keep ") {
             judged.extend(reach(heard, sentence));
         } else if sentence.starts_with("Not to be relied on: Cells that were measured again") {
             judged.push(Judged::holds("drift of the map", sentence, !level));
@@ -115,13 +126,35 @@ fn carried(heard: &Heard<'_>, sentence: &str) -> Option<Judged> {
     Some(Judged::holds("cells carried", sentence, low <= said && said <= high))
 }
 
-/// "Reads at p95 <= 5 ms are possible up to 1.52k reads/s without writes, up to 760 reads/s beside W of
-/// writes, not at all beside W of writes."
+/// With the bandwidth in place of "half of those writes", which are those of the ends, "... and up to W of
+/// writes".
+fn in_full(ends: &str, reads: &str) -> String {
+    let most = ends.rsplit_once(" up to ").and_then(|(_, most)| most.strip_suffix(" of writes"));
+    match most.and_then(bandwidth) {
+        Some(most) => {
+            reads.replace("half of those writes", &format!("{} B/s () of writes", most / 2.0))
+        }
+        None => reads.to_owned(),
+    }
+}
+
+/// "Reads keep p95 <= 5 ms up to 1.52k reads/s without writes, up to 760 reads/s beside W of writes, not
+/// at all beside W of writes."
 fn reach(heard: &Heard<'_>, sentence: &str) -> Vec<Judged> {
     const KIND: &str = "how far reads are fast";
-    let bound = between(sentence, "<= ", " are possible").and_then(time);
-    let (Some(bound), Some((_, rest))) = (bound, sentence.split_once(" possible ")) else {
+    let mut words = sentence.splitn(6, ' ').skip(2);
+    let (Some(quantile), Some("<="), Some(value), Some(rest)) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
         return Vec::from([Judged::unread(sentence)]);
+    };
+    let (unit, rest) = rest.split_once(' ').unwrap_or_default();
+    let Some(bound) = time(&format!("{value} {unit}")) else {
+        return Vec::from([Judged::unread(sentence)]);
+    };
+    let slow = |reads, writes, served| match (quantile, slow(reads, writes, served)) {
+        ("p99", Slow { p99, .. }) => p99,
+        (_, Slow { p95, .. }) => p95,
     };
     let slowest = heard.noise.slowest();
     let clauses = rest.trim_end_matches('.').split("s, ");
@@ -137,9 +170,9 @@ fn reach(heard: &Heard<'_>, sentence: &str) -> Vec<Judged> {
         let perhaps = between(text, "perhaps up to ", " reads/s").and_then(scaled).unwrap_or(reads);
         // The stated load is possible, and a load one step higher is not.
         let either = 1.0 + ARRIVALS + 1.5 * heard.noise.deviation();
-        let possible = reads == 0.0 || p95(reads, writes, SERVED * either) <= bound;
+        let possible = reads == 0.0 || slow(reads, writes, SERVED * either) <= bound;
         let no_more = 1.0 < (perhaps + READ_STEP) / 1900.0 + 1e-6
-            || bound <= p95(perhaps + READ_STEP, writes, SERVED * slowest / either);
+            || bound <= slow(perhaps + READ_STEP, writes, SERVED * slowest / either);
         let judged = Judged::holds(KIND, sentence, possible && no_more);
         Some(match perhaps - reads {
             more if READ_STEP * 1.5 < more => Judged::open(KIND, sentence),
@@ -182,11 +215,11 @@ mod tests {
     fn reads_alone_are_as_slow_as_the_formula_says() {
         for reads in [200.0, 1000.0, 1500.0] {
             let formula = 20f64.ln() / (SERVED - reads) * 1e9;
-            assert!((p95(reads, 0.0, SERVED) / formula - 1.0).abs() < 0.05, "{reads}");
+            assert!((slow(reads, 0.0, SERVED).p95 / formula - 1.0).abs() < 0.05, "{reads}");
         }
         // Even arrivals wait less than arrivals by chance.
         let formula = 20f64.ln() / (SERVED - 1000.0) * 1e9;
-        assert!(p95(500.0, 500.0, SERVED) < formula);
-        assert_eq!(p95(1500.0, 500.0, SERVED), f64::INFINITY);
+        assert!(slow(500.0, 500.0, SERVED).p95 < formula);
+        assert_eq!(slow(1500.0, 500.0, SERVED).p99, f64::INFINITY);
     }
 }

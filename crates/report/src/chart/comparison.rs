@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use fathom_core::differences::{figure_in_words, figure_text};
 use fathom_core::figures::percent;
 use fathom_core::{Span, stats};
 
@@ -11,10 +12,7 @@ use super::{
     Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Palette, Panel, Plot, Scale,
     Series, Shape, labeled, linear_ticks,
 };
-use crate::comparison::{
-    Compared, ComparedFigure, ComparedPair, ComparedPoint, MeasuredPlace, change, figure_in_words,
-    figure_text,
-};
+use crate::comparison::{Compared, ComparedFigure, ComparedPair, ComparedPoint, MeasuredPlace};
 use crate::document::Coordinate;
 use crate::figures;
 
@@ -384,7 +382,7 @@ fn ratio_heat(points: &[Placed<'_>], axes: [&NamedAxis; 2], figure: &str) -> Hea
             value: Some(ratio.value),
             cover: if is_decided { Cover::Dot } else { Cover::Plain },
             text: figures::significant(ratio.value),
-            about: format!("{}\n{}", one.point.name, change(figure, ratio)),
+            about: format!("{}\n{}", one.point.name, ratio.change().of(figure)),
         })
     };
     let labels = |axis: &NamedAxis| axis.1.iter().map(|(label, _)| label.clone()).collect();

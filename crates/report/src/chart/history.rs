@@ -13,6 +13,9 @@ const DAY: f64 = 86_400e9;
 /// The axis of values covers at least this share of the highest one.
 const SPAN: f64 = 0.1;
 
+/// A shorter time, in days, has seconds at its ends.
+const MINUTES: f64 = 10.0 / 1440.0;
+
 /// The most dates below the axis.
 const DATES: usize = 5;
 
@@ -120,12 +123,15 @@ fn dates(values: &[HistoryValue]) -> Axis {
     let text = |at: f64| {
         let utc = Utc::from_unix((at * 86_400.0).round() as u64);
         match (step < 1.0, span < 1.0) {
+            (true, true) if span < MINUTES => {
+                format!("{:02}:{:02}:{:02}", utc.hour, utc.minute, utc.second)
+            }
             (true, true) => format!("{:02}:{:02}", utc.hour, utc.minute),
             (true, false) => format!("{:02}-{:02} {:02}:00", utc.month, utc.day, utc.hour),
             _ => format!("{:04}-{:02}-{:02}", utc.year, utc.month, utc.day),
         }
     };
-    let room = (span * 0.03).max(1.0 / 1440.0);
+    let room = (span * 0.03).max(1.0 / 86_400.0);
     Axis {
         title: "date (UTC)".to_owned(),
         scale: Scale::Linear,

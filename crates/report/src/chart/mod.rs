@@ -537,9 +537,16 @@ pub fn is_at_the_edge(dot: &Dot, series: &Series) -> bool {
     dot.x < EDGE * most
 }
 
-/// Round values as text, all in one unit.
+/// An axis that reaches over more than this has a unit for each of its ticks.
+const ONE_UNIT: f64 = 1e5;
+
+/// Round values as text, all in one unit unless the axis reaches too far.
 pub fn tick_texts(ticks: &[f64]) -> Vec<String> {
     let largest = ticks.iter().copied().fold(0.0, f64::max);
+    let smallest = ticks.iter().copied().filter(|tick| 0.0 < *tick).fold(f64::INFINITY, f64::min);
+    if ONE_UNIT * smallest <= largest {
+        return ticks.iter().flat_map(|tick| tick_texts(&[*tick])).collect();
+    }
     let (unit, name) = match largest {
         value if value >= 1e10 => (1e9, "G"),
         value if value >= 1e7 => (1e6, "M"),
@@ -628,5 +635,7 @@ mod tests {
         assert_eq!(tick_texts(&[0.0, 2.5e6, 1e7]), ["0", "2.5M", "10M"]);
         assert_eq!(tick_texts(&[0.2, 1.0, 5000.0]), ["0.2", "1", "5000"]);
         assert_eq!(tick_texts(&[1e-6, 1e-3]), ["1e-6", "0.001"]);
+        let wide = ["0", "0.001", "1", "1000", "100k"];
+        assert_eq!(tick_texts(&[0.0, 1e-3, 1.0, 1e3, 1e5]), wide);
     }
 }

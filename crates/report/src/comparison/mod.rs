@@ -21,7 +21,6 @@ pub use model::{
 pub use requirement::Requirement;
 pub use sides::{Sides, axes, by_axis, by_target, of_files};
 pub use weighing::ComparedPair;
-pub use words::{change, figure_in_words, figure_text, signed_change};
 
 use fathom_core::stats::{Criterion, Design, Difference, Figure, decide};
 

@@ -1,5 +1,6 @@
 //! A comparison in plain data: what `--json` prints, and what every other output is made of.
 
+use fathom_core::differences::RatioInWords;
 use fathom_core::facts::Answer;
 use fathom_core::stats::Ratio;
 use schemars::JsonSchema;
@@ -163,6 +164,11 @@ pub struct KnownRatio {
 }
 
 impl KnownRatio {
+    /// As it is put into words.
+    pub fn change(self) -> RatioInWords {
+        RatioInWords { value: self.value, interval: self.interval() }
+    }
+
     /// The interval, if it is known.
     pub fn interval(self) -> Option<Ratio> {
         Some(Ratio { value: self.value, low: self.low?, high: self.high? })

@@ -1,12 +1,12 @@
 //! The conditions under which a comparison fails, such as a p99 that is worse by more than 5 %.
 
+use fathom_core::differences::figure_in_words;
 use fathom_core::facts::Answer;
 use fathom_core::stats::{Difference, Figure};
 
 use super::Question;
 use super::model::{KnownRatio, RequirementOutcome};
 use super::weighing::Weighed;
-use super::words::{change, figure_in_words};
 
 /// A condition under which a comparison fails: a figure is worse by more than a bound.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +74,7 @@ impl Requirement {
         let finite = |end: f64| Some(end).filter(|end| end.is_finite() && 0.0 < *end);
         let shown =
             KnownRatio { value: ratio.value, low: finite(ratio.low), high: finite(ratio.high) };
-        let words = format!("{} {}", figure_in_words(&name), change(&name, shown));
+        let words = format!("{} {}", figure_in_words(&name), shown.change().of(&name));
         let (beyond, within) = match self.figure.more_is_better() {
             true => (ratio.high < 1.0 - self.bound, 1.0 - self.bound <= ratio.low),
             false => (1.0 + self.bound < ratio.low, ratio.high <= 1.0 + self.bound),

@@ -1,107 +1,18 @@
-//! A comparison in words: the figures' names, the size of a difference, the answers.
+//! The answers of a comparison in words.
 
+use fathom_core::differences::{RatioInWords, distance, figure_in_words, told};
 use fathom_core::facts::Answer;
-use fathom_core::figures::{percent, significant, time};
+use fathom_core::figures::percent;
+use fathom_core::stats::Ratio;
 
 use super::model::{
-    Against, ComparedFigure, ComparedPoint, KnownRatio, RefusedPoint, RequirementOutcome, Side,
-    Standing,
+    Against, ComparedFigure, ComparedPoint, RefusedPoint, RequirementOutcome, Side, Standing,
 };
-
-/// A figure for people: "IOPS", "p99", "CPU per I/O".
-pub fn figure_in_words(name: &str) -> &str {
-    match name {
-        "iops" => "IOPS",
-        "cpu" => "CPU per I/O",
-        other => other,
-    }
-}
-
-/// A value of a figure, with its unit.
-pub fn figure_text(name: &str, value: f64) -> String {
-    match name {
-        "iops" => significant(value),
-        "bandwidth" => format!("{} MB/s", significant(value / 1e6)),
-        _ => time(value),
-    }
-}
-
-/// The direction of a difference: the words for less and for more, and what a multiple is of.
-fn directions(name: &str) -> [&'static str; 3] {
-    match name {
-        "iops" | "bandwidth" => ["lower", "higher", "high"],
-        "cpu" => ["less", "more", "much"],
-        _ => ["shorter", "longer", "long"],
-    }
-}
-
-/// From this ratio on, and down to its inverse, people think in multiples.
-const MULTIPLE: f64 = 2.0;
-
-/// " (2.1 to 2.5)": the ends of a multiple; empty if all three look alike.
-fn ends_of_times(ratio: KnownRatio) -> String {
-    let ends = ratio.interval().map(|it| [it.low, it.high].map(significant));
-    let ends = ends.filter(|ends| ends.iter().any(|end| *end != significant(ratio.value)));
-    ends.map_or(String::new(), |[low, high]| format!(" ({low} to {high})"))
-}
-
-/// "9 % lower (7 to 11 %)", "2.3 times as long (2.1 to 2.5)", "2 % shorter (5 % shorter to 1 %
-/// longer)", "1 % higher".
-pub fn change(name: &str, ratio: KnownRatio) -> String {
-    let [less, more, multiple] = directions(name);
-    let side = |ratio: f64| if ratio < 1.0 { less } else { more };
-    let share = |ratio: f64| percent((ratio - 1.0).abs());
-    let value = ratio.value;
-    if !(1.0 / MULTIPLE..MULTIPLE).contains(&value) {
-        let interval = ends_of_times(ratio);
-        return format!("{} times as {multiple}{interval}", significant(value));
-    }
-    let interval = ratio.interval().map_or(String::new(), |it| {
-        if (it.low < 1.0) == (it.high < 1.0) {
-            let (mut ends, unit) = ([share(it.low), share(it.high)], " %");
-            if it.high < 1.0 {
-                ends.reverse();
-            }
-            let [from, to] = ends;
-            return format!(" ({} to {to})", from.trim_end_matches(unit));
-        }
-        format!(" ({} {less} to {} {more})", share(it.low), share(it.high))
-    });
-    // Without an interval nothing shows that it is unchanged.
-    let is_exact = ratio.interval().is_none_or(|it| it.low == 1.0 && it.high == 1.0);
-    match share(value).as_str() {
-        "0 %" if is_exact => format!("{} times as {multiple}", significant(value)),
-        "0 %" => format!("unchanged{interval}"),
-        share => format!("{share} {}{interval}", side(value)),
-    }
-}
-
-/// The same for a narrow column: "-9 % (-11 to -7 %)", "2.3 times (2.1 to 2.5)".
-pub fn signed_change(ratio: KnownRatio) -> String {
-    let value = ratio.value;
-    if !(1.0 / MULTIPLE..MULTIPLE).contains(&value) {
-        let interval = ends_of_times(ratio);
-        return format!("{} times{interval}", significant(value));
-    }
-    let share = |ratio: f64| {
-        let text = percent((ratio - 1.0).abs());
-        let sign = match text.as_str() {
-            text if text == "0 %" || text.starts_with("under") => "",
-            _ if ratio < 1.0 => "-",
-            _ => "+",
-        };
-        format!("{sign}{text}")
-    };
-    let interval = ratio.interval().map_or(String::new(), |it| {
-        format!(" ({} to {})", share(it.low).trim_end_matches(" %"), share(it.high))
-    });
-    format!("{}{interval}", share(value))
-}
 
 /// "p99 12 % longer (9 to 15 %)".
 fn of_figure(figure: &ComparedFigure) -> Option<String> {
     let ratio = figure.ratio?;
-    Some(format!("{} {}", figure_in_words(&figure.figure), change(&figure.figure, ratio)))
+    Some(format!("{} {}", figure_in_words(&figure.figure), ratio.change().of(&figure.figure)))
 }
 
 /// The outcome of several.
@@ -162,7 +73,12 @@ pub fn answer(
 /// The answer of a single point.
 fn of_point(point: &ComparedPoint, [before, after]: [&str; 2], margin: f64) -> String {
     let of = |wanted: Standing| point.figures.iter().filter(move |one| one.outcome == wanted);
-    let list = |wanted: Standing| -> Vec<String> { of(wanted).filter_map(of_figure).collect() };
+    let list = |wanted: Standing| -> String {
+        let all: Vec<&ComparedFigure> = of(wanted).collect();
+        let (told, others) = told(&all, |one| &one.figure);
+        let told = told.into_iter().filter_map(of_figure).collect::<Vec<_>>().join(", ");
+        others.map_or(told.clone(), |others| format!("{told}; {others} too"))
+    };
     let names = |wanted: Standing| -> Vec<String> {
         of(wanted).map(|one| figure_in_words(&one.figure).to_owned()).collect()
     };
@@ -172,18 +88,17 @@ fn of_point(point: &ComparedPoint, [before, after]: [&str; 2], margin: f64) -> S
     let mut parts = Vec::new();
     match point.outcome {
         Standing::Slower => {
-            parts.push(format!("{after} is slower than {before}: {}", slower.join(", ")));
+            parts.push(format!("{after} is slower than {before}: {slower}"));
         }
         Standing::Faster => {
-            parts.push(format!("{after} is faster than {before}: {}", faster.join(", ")));
+            parts.push(format!("{after} is faster than {before}: {faster}"));
         }
         Standing::Mixed => parts.push(format!(
-            "{after} is slower than {before} in some figures and faster in others: {}; {}",
-            slower.join(", "),
-            faster.join(", ")
+            "{after} is slower than {before} in some figures and faster in others: {slower}; \
+             {faster}"
         )),
         Standing::OneTrial => {
-            let all = list(Standing::OneTrial).join(", ");
+            let all = list(Standing::OneTrial);
             return format!(
                 "one trial on a side cannot decide: {after} against {before}: {all}; \
                  measure both with --repeats 10"
@@ -193,7 +108,7 @@ fn of_point(point: &ComparedPoint, [before, after]: [&str; 2], margin: f64) -> S
             return format!("{after} and {before}: {within} in {}", same.join(", "));
         }
         Standing::Undecided => {
-            let all = list(Standing::Undecided).join(", ");
+            let all = list(Standing::Undecided);
             parts.push(format!("{after} against {before} is undecided: {all}{}", needed(point)));
         }
         Standing::NotComparable => {
@@ -218,7 +133,7 @@ fn needed(point: &ComparedPoint) -> String {
         .max_by(|one, other| one.0.total_cmp(&other.0));
     let more = point.figures.iter().filter_map(|one| one.more_trials).max();
     let seen = seen.map(|(share, figure)| {
-        format!("a difference of {} in {figure} would have been seen", percent(share))
+        format!("a difference of {} in {figure} would have been seen", distance(share))
     });
     let more = more.map(|trials| match trials {
         1 => "one more trial on each side would probably decide".to_owned(),
@@ -315,8 +230,8 @@ fn one_trial(points: &[ComparedPoint], [before, after]: [&str; 2]) -> String {
         all.sort_by(f64::total_cmp);
         let at = |share: f64| all.get(((all.len() as f64 - 1.0) * share).round() as usize).copied();
         let (value, low, high) = (at(0.5)?, at(0.25)?, at(0.75)?);
-        let ratio = KnownRatio { value, low: Some(low), high: Some(high) };
-        Some(format!("{} {}", figure_in_words(name), change(name, ratio)))
+        let change = RatioInWords::from(Ratio { value, low, high });
+        Some(format!("{} {}", figure_in_words(name), change.of(name)))
     };
     let spreads: Vec<String> = names.filter_map(|one| spread(&one.figure)).collect();
     format!(
@@ -401,55 +316,7 @@ pub fn point_in_words(point: &ComparedPoint, margin: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn ratio(value: f64, low: f64, high: f64) -> KnownRatio {
-        KnownRatio { value, low: Some(low), high: Some(high) }
-    }
-
-    #[test]
-    fn a_difference_has_its_direction_its_size_and_its_interval() {
-        for (name, known, words, signed) in [
-            ("iops", ratio(0.91, 0.89, 0.93), "9 % lower (7 to 11 %)", "-9 % (-11 to -7 %)"),
-            ("p99", ratio(1.12, 1.09, 1.15), "12 % longer (9 to 15 %)", "+12 % (+9 to +15 %)"),
-            (
-                "mean",
-                ratio(0.98, 0.95, 1.01),
-                "2 % shorter (5 % shorter to 1 % longer)",
-                "-2 % (-5 to +1 %)",
-            ),
-            (
-                "cpu",
-                ratio(1.0, 0.9, 1.1),
-                "unchanged (10 % less to 10 % more)",
-                "0 % (-10 to +10 %)",
-            ),
-            (
-                "p99.9",
-                ratio(2.3, 2.1, 2.5),
-                "2.30 times as long (2.10 to 2.50)",
-                "2.30 times (2.10 to 2.50)",
-            ),
-            (
-                "iops",
-                ratio(0.25, 0.2, 0.3),
-                "0.25 times as high (0.20 to 0.30)",
-                "0.25 times (0.20 to 0.30)",
-            ),
-        ] {
-            assert_eq!(
-                (change(name, known).as_str(), signed_change(known).as_str()),
-                (words, signed)
-            );
-        }
-        let equal = KnownRatio { value: 1.0, low: None, high: None };
-        assert_eq!(change("iops", equal), "1.00 times as high");
-        assert_eq!(change("mean", ratio(1.0, 1.0, 1.0)), "1.00 times as long");
-        let alone = KnownRatio { value: 0.5, low: None, high: None };
-        assert_eq!(
-            (change("iops", alone), signed_change(alone)),
-            ("50 % lower".into(), "-50 %".into())
-        );
-    }
+    use crate::comparison::KnownRatio;
 
     #[test]
     fn several_sides_have_one_sentence_with_their_numbers_and_the_largest_difference() {
@@ -464,7 +331,7 @@ mod tests {
                 figure: "p99".to_owned(),
                 before: None,
                 after: None,
-                ratio: Some(ratio(value, value, value)),
+                ratio: Some(KnownRatio { value, low: Some(value), high: Some(value) }),
                 outcome,
                 could_have_seen: None,
                 more_trials: None,

@@ -26,7 +26,7 @@ mod write;
 use fathom_core::measure::Direction;
 use fathom_core::trial as core_trial;
 use fathom_core::watch::Breakdown;
-use fathom_core::{Span, Utc, facts as core_facts, verdict};
+use fathom_core::{Span, Utc, count, facts as core_facts, verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -333,6 +333,18 @@ impl Document {
         let found = self.conclusion.as_ref().is_some_and(|last| last.found.is_some());
         let placed = || self.trials.iter().any(|trial| !trial.place.coordinates.is_empty());
         self.header.experiment.is_some() || found || placed()
+    }
+
+    /// "3 of 20 points", "15 points": how far it came. A search does not know in advance where it
+    /// ends, and may need more points than it had planned.
+    pub fn done_in_words(&self) -> String {
+        let (done, planned) = (self.trials.len() as u64, u64::from(self.header.planned_points));
+        let what = if self.is_repeated() { "trial" } else { "point" };
+        let (of, number) = match done < planned {
+            true => (format!("{} of ", count(done)), planned),
+            false => (String::new(), done),
+        };
+        format!("{of}{} {what}{}", count(number), if number == 1 { "" } else { "s" })
     }
 
     /// Whether it is of points that belong to no experiment and were measured several times.

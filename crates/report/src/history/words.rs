@@ -38,10 +38,16 @@ pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
                 1 => String::new(),
                 _ => format!("{} on {}: ", group.workload, group.target),
             };
-            let more = match more.len() {
-                0 => String::new(),
-                1 => " One more series changed.".to_owned(),
-                n => format!(" {} more series changed.", figures::count(n as u64)),
+            let more = match more {
+                [] => String::new(),
+                [(_, only)] => format!(" One more series changed: {}.", only.figure.name()),
+                many => {
+                    let names: BTreeSet<String> =
+                        many.iter().map(|(_, one)| one.figure.name().to_string()).collect();
+                    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+                    let count = figures::count(many.len() as u64);
+                    format!(" {count} more series changed: {names}.")
+                }
             };
             let few = too_few(&short, &tested).map_or(String::new(), |few| format!(" {few}."));
             format!("{whose}{}{more}{few}", series.sentence)

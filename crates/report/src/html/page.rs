@@ -4,7 +4,8 @@ use super::{escape, plotly, put};
 use crate::chart::{self, Chart, Panel, Plot};
 use crate::document::{Severity, Verdict};
 use crate::page::{
-    Block, Drawing, Entry, Fact, Outcome, Page, Remark, Section, Sentence, Table, TableRow, Tone,
+    Block, Drawing, Entry, Fact, Head, Outcome, Page, Remark, Section, Sentence, Spare, Table,
+    TableRow, Tone,
 };
 
 /// With more trials than this, not every trial has a link.
@@ -26,7 +27,8 @@ pub fn body(page: &Page) -> String {
     page.figures.iter().for_each(|one| tiles(&mut out, one));
     blocks(&mut out, &page.about, 1);
     out.push_str("</header>\n<main>\n");
-    page.outcome.iter().for_each(|one| outcome(&mut out, one));
+    let tone = page.answer.as_ref().map(|one| one.tone);
+    page.outcome.iter().for_each(|one| outcome(&mut out, one, tone));
     blocks(&mut out, &page.blocks, 1);
     out.push_str(
         "</main>\n<footer>This file is complete: it loads nothing. The charts are drawn by plotly.js (MIT \
@@ -35,9 +37,11 @@ pub fn body(page: &Page) -> String {
     out
 }
 
-/// The verdict, first of all.
-fn outcome(out: &mut String, outcome: &Outcome) {
-    let class = outcome.verdict.map_or("note", Verdict::name);
+/// The verdict, first of all. Below an answer that is no good news a sound one is not green.
+fn outcome(out: &mut String, outcome: &Outcome, answer: Option<Tone>) {
+    let is_green = answer.is_none_or(|tone| tone == Tone::Good);
+    let colored = outcome.verdict.filter(|one| *one != Verdict::Sound || is_green);
+    let class = colored.map_or("note", Verdict::name);
     put!(out, "<section class=\"verdict {class}\">\n<strong>{}</strong>\n", escape(&outcome.name));
     put!(out, "<p>{}</p>\n", escape(&outcome.sentence));
     outcome.conclusion.iter().for_each(|one| sentence(out, one));
@@ -185,8 +189,8 @@ fn table(out: &mut String, table: &Table) {
     );
     for head in &table.heads {
         match head.name.as_str() {
-            "" => put!(out, "<td{}></td>", words_class(head.words)),
-            name => put!(out, "<th scope=\"col\"{}>{}</th>", words_class(head.words), escape(name)),
+            "" => put!(out, "<td{}></td>", column_class(head)),
+            name => put!(out, "<th scope=\"col\"{}>{}</th>", column_class(head), escape(name)),
         }
     }
     out.push_str("</tr></thead>\n<tbody>\n");
@@ -202,7 +206,7 @@ fn table(out: &mut String, table: &Table) {
                 let strong = if *tone == Tone::Strong { " class=\"strong\"" } else { "" };
                 put!(out, "<tr{strong}>");
                 for (cell, head) in cells.iter().zip(&table.heads) {
-                    put!(out, "<td{}>{}</td>", words_class(head.words), entry(cell));
+                    put!(out, "<td{}>{}</td>", column_class(head), entry(cell));
                 }
                 // Missing cells at the end become one empty cell.
                 if let 1.. = table.heads.len().saturating_sub(cells.len()) {
@@ -215,8 +219,15 @@ fn table(out: &mut String, table: &Table) {
     out.push_str("</tbody></table></div>\n");
 }
 
-fn words_class(words: bool) -> &'static str {
-    if words { " class=\"words\"" } else { "" }
+/// The class of a column's cells. A narrow screen leaves out what the head says can be left out.
+fn column_class(head: &Head) -> &'static str {
+    match (head.words, head.spare) {
+        (true, Spare::Nothing | Spare::Halves) => " class=\"words\"",
+        (true, Spare::Column) => " class=\"words spare\"",
+        (false, Spare::Nothing) => "",
+        (false, Spare::Halves) => " class=\"spare-halves\"",
+        (false, Spare::Column) => " class=\"spare\"",
+    }
 }
 
 /// The content of a cell.

@@ -1,8 +1,8 @@
 //! Two sides in figures: each figure of both, their ratio with its interval, and the answer.
 
-use fathom_core::stats::Ratio;
+use fathom_core::differences::{RatioInWords, distance, figure_in_words, figure_text};
 
-use super::{Block, Entry, Head, Spare, Table, Tone};
+use super::{Block, Entry, Head, Table, Tone};
 use crate::document::{AbFound, ComparedFigure, SideAnswer};
 use crate::figures::{self, or_unknown};
 
@@ -12,8 +12,7 @@ pub fn figures(found: &AbFound) -> Vec<Block> {
         Head::words(""),
         Head::figures("A"),
         Head::figures("B"),
-        Head::figures("B/A"),
-        Head::figures("interval").with(Spare::Column),
+        Head::words("B against A"),
         Head::words("answer"),
     ];
     let mut table = Table::new("", heads);
@@ -32,33 +31,17 @@ pub fn figures(found: &AbFound) -> Vec<Block> {
 }
 
 /// A figure of both sides.
-fn row(one: &ComparedFigure, margin: f64) -> [Entry; 6] {
-    let value = |side: Option<f64>| Entry::figure(or_unknown(side.map(|it| written(one, it))));
-    let Ratio { value: ratio, low, high } =
-        one.ratio.unwrap_or(Ratio { value: f64::NAN, low: f64::NAN, high: f64::NAN });
-    let known = |text: String| if ratio.is_nan() { or_unknown(None) } else { text };
+fn row(one: &ComparedFigure, margin: f64) -> [Entry; 5] {
+    let value =
+        |side: Option<f64>| Entry::figure(or_unknown(side.map(|it| figure_text(&one.figure, it))));
+    let change = or_unknown(one.ratio.map(|ratio| RatioInWords::from(ratio).signed()));
     [
-        Entry::words(match one.figure.as_str() {
-            "bandwidth" => "bandwidth",
-            "mean" => "mean",
-            "cpu" => "CPU time of an I/O",
-            _ => one.name(),
-        }),
+        Entry::words(figure_in_words(&one.figure)),
         value(one.a),
         value(one.b),
-        Entry::figure(known(format!("{ratio:.3}"))),
-        Entry::figure(known(format!("{low:.3} to {high:.3}"))),
+        Entry::words(change),
         Entry::words(answer(one, margin)),
     ]
-}
-
-/// A value of a figure, with its unit.
-fn written(one: &ComparedFigure, value: f64) -> String {
-    match one.figure.as_str() {
-        "iops" => figures::significant(value),
-        "bandwidth" => format!("{} MB/s", figures::significant(value / 1e6)),
-        _ => figures::time(value),
-    }
 }
 
 /// "slower", "no difference beyond 5 %", "undecided: could have seen 8 %".
@@ -71,9 +54,22 @@ fn answer(one: &ComparedFigure, margin: f64) -> String {
         (SideAnswer::Better, _) => "faster".to_owned(),
         (SideAnswer::Same, _) => format!("no difference beyond {}", figures::percent(margin)),
         (SideAnswer::Undecided, Some(seen)) => {
-            format!("undecided: could have seen {}", ComparedFigure::seen(seen))
+            format!("undecided: could have seen {}", distance(seen))
         }
         (SideAnswer::Undecided, None) => "undecided".to_owned(),
+    }
+}
+
+/// The tone of its answer. More or less CPU time alone does not make a side slower or faster.
+pub fn answer_tone(found: &AbFound) -> Tone {
+    let any = |answer: SideAnswer| {
+        found.figures.iter().any(|one| one.answer == answer && one.figure != "cpu")
+    };
+    match (any(SideAnswer::Worse), any(SideAnswer::Better)) {
+        (false, false) if found.is_undecided() => Tone::Doubtful,
+        (true, true) => Tone::Doubtful,
+        (true, false) => Tone::Bad,
+        (false, _) => Tone::Good,
     }
 }
 

@@ -171,9 +171,9 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
     }
 }
 
-/// The end of the run, if it is not as planned, and the findings.
+/// The end of the run, if it is not as planned, and the findings but for the first, which is the
+/// answer.
 fn conclusion(document: &Document) -> Vec<Sentence> {
-    let (done, planned) = (document.trials.len(), document.header.planned_points);
     let ended = match document.conclusion.as_ref().map(|conclusion| conclusion.ended) {
         Some(Ended::Completed) => None,
         Some(Ended::Interrupted) => Some((Tone::Doubtful, "The run was interrupted")),
@@ -183,17 +183,30 @@ fn conclusion(document: &Document) -> Vec<Sentence> {
     let mut sentences = Vec::new();
     sentences.extend(ended.map(|(tone, text)| Sentence {
         tone,
-        text: format!("{text}: {done} of {planned} points were run."),
+        text: format!("{text} after {}.", document.done_in_words()),
     }));
     if document.torn {
         let text = "The last line of the result file was torn, and was left out.".to_owned();
         sentences.push(Sentence { tone: Tone::Doubtful, text });
     }
     let found = document.conclusion.iter().flat_map(|conclusion| &conclusion.sentences);
-    sentences.extend(found.map(Sentence::plain));
+    sentences.extend(found.skip(1).map(Sentence::plain));
+    sentences.extend(only_reads(document));
     sentences.extend(promised(document));
     sentences.extend(conditions(document));
     sentences
+}
+
+/// That `quick` left out its steps that write, because nobody allowed them.
+fn only_reads(document: &Document) -> Option<Sentence> {
+    let reads = |trial: &Trial| trial.point.streams.iter().all(|stream| !stream.destroys());
+    let is_quick = document.header.command == Command::Quick;
+    let is_whole = document.conclusion.as_ref().is_some_and(|last| last.ended == Ended::Completed);
+    (is_quick && is_whole && document.trials.iter().all(reads)).then(|| {
+        Sentence::plain(
+            "Only reads were measured: the target was there before, and writes to it were not allowed.",
+        )
+    })
 }
 
 /// Whether the promises were kept, and what tells more.

@@ -7,9 +7,8 @@ use fathom_core::measure::Upkeep;
 use fathom_core::stats::Estimate;
 use fathom_core::verdict::{code_in_words, concerns_result};
 
-use super::hosts;
-use super::{Sentence, Tone};
-use crate::document::{Command, Document, Ended, Found, Severity, Stream, Trial, Verdict};
+use super::{Sentence, Tone, ab, hosts};
+use crate::document::{AbFound, Command, Document, Ended, Found, Severity, Stream, Trial, Verdict};
 use crate::figures::{self, Summary, TrialPart, plus_minus};
 use crate::promises::promises;
 use crate::results::{QUANTILES, Results, Spot, refuted};
@@ -29,13 +28,15 @@ pub fn answer(document: &Document) -> Sentence {
     let tone = match verdict {
         None => Tone::Strong,
         Some(_) if fails || promises.iter().any(|one| one.kept == Answer::No) => Tone::Bad,
-        // Good trials without an answer are no good answer, nor are those that refute it.
+        // Good trials without a complete answer are no good answer, nor are those that refute it.
         Some(Verdict::Sound)
-            if is_undecided(document) || refuted(document).is_some() || !conditions.is_empty() =>
+            if ended(document).is_some()
+                || refuted(document).is_some()
+                || !conditions.is_empty() =>
         {
             Tone::Doubtful
         }
-        Some(Verdict::Sound) => Tone::Good,
+        Some(Verdict::Sound) => compared(document).map_or(Tone::Good, ab::answer_tone),
         Some(Verdict::Suspect) => Tone::Doubtful,
         Some(Verdict::Void) => Tone::Bad,
     };
@@ -49,10 +50,12 @@ pub fn answer(document: &Document) -> Sentence {
     Sentence { tone, text: parts.join("; ") }
 }
 
-/// Whether it compared two sides and cannot tell whether they differ.
-fn is_undecided(document: &Document) -> bool {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    matches!(found, Some(Found::Ab(found)) if found.is_undecided())
+/// What it found if it compared two sides.
+fn compared(document: &Document) -> Option<&AbFound> {
+    match document.conclusion.as_ref()?.found.as_ref()? {
+        Found::Ab(found) => Some(found),
+        _ => None,
+    }
 }
 
 /// The host that is unlike the others, in a result of one trial.
@@ -121,9 +124,7 @@ fn ended(document: &Document) -> Option<String> {
         Some(Ended::Failed) => "failed",
         None => "cut off",
     };
-    let (done, planned) = (document.trials.len(), document.header.planned_points);
-    let what = if document.is_repeated() { "trials" } else { "points" };
-    Some(format!("{ended} after {done} of {planned} {what}"))
+    Some(format!("{ended} after {}", document.done_in_words()))
 }
 
 /// The verdict, and what it rests on; none behind an answer that is open, where "sound" would read as
@@ -131,7 +132,7 @@ fn ended(document: &Document) -> Option<String> {
 fn worth(document: &Document) -> Option<String> {
     let verdict = document.verdict()?;
     let severity = match verdict {
-        Verdict::Sound if is_undecided(document) => return None,
+        Verdict::Sound if compared(document).is_some_and(AbFound::is_undecided) => return None,
         Verdict::Sound => {
             let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
             let doubted = matches!(found, Some(Found::Map(map)) if !map.doubts.is_empty());

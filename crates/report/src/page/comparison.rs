@@ -1,5 +1,6 @@
 //! The report of a comparison.
 
+use fathom_core::differences::{distance, figure_in_words, figure_text};
 use fathom_core::facts::Answer;
 use fathom_core::figures::percent;
 
@@ -7,7 +8,6 @@ use super::{Block, Drawing, Entry, Fact, Head, Level, Page, Sentence, Table, Ton
 use crate::chart;
 use crate::comparison::{
     Against, Compared, ComparedFigure, ComparedPoint, Comparison, DesignName, Side, Standing,
-    figure_in_words, figure_text, signed_change,
 };
 use crate::figures::{count, moment, or_unknown};
 
@@ -61,6 +61,10 @@ fn tone(of: &Comparison) -> Tone {
         (false, true, _) => Tone::Bad,
         (false, false, true) => Tone::Doubtful,
         (false, false, false) => Tone::Good,
+        // The slowest of several sides is a finding, not a regression.
+        _ if 1 < of.against.len() && [Standing::Slower, Standing::Mixed].contains(&of.outcome) => {
+            Tone::Strong
+        }
         _ => outcome_tone(of.outcome),
     }
 }
@@ -68,8 +72,8 @@ fn tone(of: &Comparison) -> Tone {
 fn outcome_tone(outcome: Standing) -> Tone {
     match outcome {
         Standing::Same | Standing::Faster => Tone::Good,
-        Standing::Undecided | Standing::OneTrial => Tone::Doubtful,
-        Standing::Mixed | Standing::Slower | Standing::NotComparable => Tone::Bad,
+        Standing::Undecided | Standing::OneTrial | Standing::Mixed => Tone::Doubtful,
+        Standing::Slower | Standing::NotComparable => Tone::Bad,
     }
 }
 
@@ -231,11 +235,13 @@ fn rank(outcome: Standing) -> u8 {
 
 fn row(table: &mut Table, one: &ComparedFigure) {
     let text = |value: Option<f64>| or_unknown(value.map(|value| figure_text(&one.figure, value)));
-    let ratio = or_unknown(one.ratio.map(signed_change));
+    let ratio = or_unknown(one.ratio.map(|ratio| ratio.change().signed()));
     let word = match (one.outcome, one.could_have_seen) {
         // The margin is below the table, once.
         (Standing::Same, _) => "no difference".to_owned(),
-        (Standing::Undecided, Some(seen)) => format!("undecided: could see {}", percent(seen)),
+        (Standing::Undecided, Some(seen)) => {
+            format!("undecided: could have seen {}", distance(seen))
+        }
         (outcome, _) => outcome.word(0.0),
     };
     let tone = match one.outcome {

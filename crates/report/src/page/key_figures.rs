@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use fathom_core::differences::{RatioInWords, figure_in_words};
 use fathom_core::experiment::LoadCost;
 use fathom_core::stats::{Comparison, Estimate, Level};
 
@@ -104,9 +105,9 @@ fn of_rounds(found: &SustainFound) -> Vec<Tile> {
 fn of_sides(found: &AbFound) -> Vec<Tile> {
     let known = found.figures.iter().filter(|one| one.figure != "mean");
     let tile = |one: &ComparedFigure| {
-        let ratio = one.ratio?;
-        let name = format!("{} of B over that of A", one.name());
-        Some((name, Entry::figure(format!("{:.3}", ratio.value))))
+        let change = RatioInWords { value: one.ratio?.value, interval: None };
+        let name = format!("{}, B against A", figure_in_words(&one.figure));
+        Some((name, Entry::figure(change.signed())))
     };
     known.filter_map(tile).take(3).collect()
 }

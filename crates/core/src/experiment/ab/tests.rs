@@ -214,13 +214,13 @@ fn each_figure_is_told_in_the_direction_of_its_change() {
         (figure("iops", SideAnswer::Better, [1.5, 1.4, 1.6]), "IOPS 50 % higher (40 to 60 %)"),
         (
             figure("p99", SideAnswer::Worse, [2.5, 2.25, 2.75]),
-            "p99 2.50 times that of A (2.25 to 2.75)",
+            "p99 2.50 times as long (2.25 to 2.75)",
         ),
         (figure("p99.9", SideAnswer::Better, [0.5, 0.5, 0.5]), "p99.9 50 % shorter"),
-        (figure("mean", SideAnswer::Same, [1.0, 0.996, 1.012]), "the mean time -0.4 to +1.2 %"),
+        (figure("mean", SideAnswer::Same, [1.0, 0.996, 1.012]), "mean -0.4 to +1.2 %"),
         (
             figure("p99", SideAnswer::Undecided, [1.0, 0.8, 1.2]),
-            "p99 equal (20 % shorter to 20 % longer)",
+            "p99 unchanged (20 % shorter to 20 % longer)",
         ),
         (
             figure("iops", SideAnswer::Undecided, [0.945, 0.87, 1.025]),

@@ -1,12 +1,9 @@
 //! The conclusions of a comparison of two sides, in sentences: the answer with its figures, what
 //! each side is, and what would decide what is undecided.
 
+use crate::differences::{RatioInWords, figure_in_words, range, told};
 use crate::experiment::{AbFound, ComparedFigure, SideAnswer};
 use crate::figures::percent;
-use crate::stats::Ratio;
-
-/// From this ratio on, people say how many times it is.
-const MANY: f64 = 2.0;
 
 /// All conclusions, the answer first.
 pub fn sentences(found: &AbFound) -> Vec<String> {
@@ -49,7 +46,8 @@ impl AbFound {
     }
 }
 
-/// "B is slower than A: IOPS 9.1 % lower (8.7 to 9.5 %), p99 9.9 % longer (9.2 to 11 %)."
+/// "B is slower than A: IOPS 9.1 % lower (8.7 to 9.5 %), p99 9.9 % longer (9.2 to 11 %); mean and p50
+/// too." The other figures are in the table.
 fn answer(found: &AbFound) -> String {
     if !found.is_comparable() {
         return "A and B cannot be compared: no pair of trials counts on both sides.".to_owned();
@@ -57,9 +55,6 @@ fn answer(found: &AbFound) -> String {
     let of = |answer: SideAnswer| {
         let own = found.figures.iter().filter(move |one| one.answer == answer);
         own.collect::<Vec<&ComparedFigure>>()
-    };
-    let names = |figures: &[&ComparedFigure]| {
-        figures.iter().map(|one| one.name()).collect::<Vec<_>>().join(", ")
     };
     let margin = percent(found.margin);
     let [worse, better, same, open] =
@@ -94,25 +89,28 @@ fn answer(found: &AbFound) -> String {
     format!("{}.", parts.join("; "))
 }
 
+fn names(figures: &[&ComparedFigure]) -> String {
+    figures.iter().map(|one| figure_in_words(&one.figure)).collect::<Vec<_>>().join(", ")
+}
+
+/// "IOPS 9.1 % lower (8.7 to 9.5 %), p99 9.9 % longer (9.2 to 11 %); mean and p50 too".
 fn list(figures: &[&ComparedFigure]) -> String {
-    figures.iter().map(|one| one.in_words()).collect::<Vec<_>>().join(", ")
+    let (told, others) = told(figures, |one| &one.figure);
+    let told = told.iter().map(|one| one.in_words()).collect::<Vec<_>>().join(", ");
+    others.map_or(told.clone(), |others| format!("{told}; {others} too"))
 }
 
 /// "Undecided: B against A: IOPS 5.5 % lower (13 % lower to 2.5 % higher), p99 5.9 % longer (2 % shorter
 /// to 15 % longer); about 26 more pairs would decide". The other figures are in the table.
 fn undecided(found: &AbFound, open: &[&ComparedFigure]) -> String {
-    const FIRST: [&str; 3] = ["iops", "bandwidth", "p99"];
-    let mut told: Vec<&ComparedFigure> =
-        open.iter().copied().filter(|one| FIRST.contains(&one.figure.as_str())).collect();
-    if told.is_empty() {
-        told.extend(open.first());
-    }
+    let (told, _) = told(open, |one| &one.figure);
+    let told = told.iter().map(|one| one.in_words()).collect::<Vec<_>>().join(", ");
     let more = match found.pairs_needed() {
         None => String::new(),
         Some(1) => "; about 1 more pair would decide".to_owned(),
         Some(n) => format!("; about {n} more pairs would decide"),
     };
-    format!("Undecided: B against A: {}{more}", list(&told))
+    format!("Undecided: B against A: {told}{more}")
 }
 
 fn pairs(found: &AbFound) -> String {
@@ -153,80 +151,13 @@ fn more(found: &AbFound) -> Option<String> {
 }
 
 impl ComparedFigure {
-    /// Its name for people: "IOPS", "the mean", "p99".
-    pub fn name(&self) -> &str {
-        match self.figure.as_str() {
-            "iops" => "IOPS",
-            "bandwidth" => "the bandwidth",
-            "mean" => "the mean time",
-            "cpu" => "the CPU time of an I/O",
-            quantile => quantile,
-        }
-    }
-
-    /// Whether more of it is better.
-    pub fn more_is_better(&self) -> bool {
-        matches!(self.figure.as_str(), "iops" | "bandwidth")
-    }
-
     /// "IOPS 9.1 % lower (8.7 to 9.5 %)", "p99 2 % longer (3 % shorter to 7 % longer)".
     pub fn in_words(&self) -> String {
-        let name = self.name();
+        let name = figure_in_words(&self.figure);
         match (self.answer, self.ratio) {
-            (SideAnswer::Same, Some(Ratio { low, high, .. })) => {
-                format!("{name} {}", range(low, high))
-            }
-            (_, Some(ratio)) => format!("{name} {}", self.change(ratio)),
+            (SideAnswer::Same, Some(ratio)) => format!("{name} {}", range(ratio)),
+            (_, Some(ratio)) => format!("{name} {}", RatioInWords::from(ratio).of(&self.figure)),
             (_, None) => format!("{name} (too few trials)"),
         }
     }
-
-    /// A difference, as a share: "8 %", "a factor of 3.2".
-    pub fn seen(share: f64) -> String {
-        match 1.0 + share {
-            times if times < MANY => percent(share),
-            times => format!("a factor of {times:.1}"),
-        }
-    }
-
-    /// "9.1 % lower (8.7 to 9.5 %)", "2 % longer (3 % shorter to 7 % longer)", "2.3 times that of A
-    /// (2.2 to 2.4)".
-    fn change(&self, ratio: Ratio) -> String {
-        let (more, less) = match self.more_is_better() {
-            true => ("higher", "lower"),
-            false => ("longer", "shorter"),
-        };
-        let Ratio { value, low, high } = ratio;
-        if MANY <= value {
-            return format!("{value:.2} times that of A ({low:.2} to {high:.2})");
-        }
-        let share = |ratio: f64| percent((ratio - 1.0).abs());
-        if low < 1.0 && 1.0 < high {
-            let word = if value < 1.0 { less } else { more };
-            let value =
-                if value == 1.0 { "equal".to_owned() } else { format!("{} {word}", share(value)) };
-            return format!("{value} ({} {less} to {} {more})", share(low), share(high));
-        }
-        let (word, [value, one, other]) = match value < 1.0 {
-            true => (less, [1.0 - value, 1.0 - high, 1.0 - low]),
-            false => (more, [value - 1.0, low - 1.0, high - 1.0]),
-        };
-        let [value, one, other] = [value, one, other].map(percent);
-        match one == other && one == value {
-            true => format!("{value} {word}"),
-            false => {
-                let one = one.trim_end_matches(" %");
-                format!("{value} {word} ({one} to {other})")
-            }
-        }
-    }
-}
-
-/// "-0.4 to +0.7 %": how far B may be from A.
-fn range(low: f64, high: f64) -> String {
-    let [low, high] = [low - 1.0, high - 1.0].map(|share| {
-        let text = percent(share);
-        if 0.0 < share { format!("+{text}") } else { text }
-    });
-    format!("{} to {high}", low.trim_end_matches(" %"))
 }

@@ -53,9 +53,12 @@ fn round_up(ns: f64) -> f64 {
     steps.into_iter().find(|step| ns <= step * (1.0 + 1e-9)).unwrap_or(10.0 * decade)
 }
 
-/// Bounds on the response time that deserve a sentence, in multiples of the shortest one: the
-/// behavior of the device when it is not busy, and when it is.
-const BOUNDS: [f64; 2] = [1.5, 5.0];
+/// A bound on the response time that tells the behavior of a device that is not busy, in multiples of
+/// the shortest one.
+const QUIET: f64 = 1.5;
+
+/// The least for a busy one.
+const BUSY: f64 = 5.0;
 
 /// The sentences of a map: the loads that the target carries, how it was measured, how far reads stay
 /// fast beside writes, and the doubts. For a quantile's place, `scatter` gives the difference between two measurements of a
@@ -90,20 +93,8 @@ pub fn sentences(
             many => format!("{many} cells were"),
         },
     );
-    // The largest quantile up to p95: people set bounds on it, and every map has it.
-    let place = found.quantiles.iter().rposition(|one| one.0 <= 0.95).unwrap_or(0);
-    let shortest = found
-        .cells
-        .iter()
-        .filter(|cell| cell.read > 0)
-        .filter_map(|cell| cell.response_time_ns[place])
-        .map(|one| one.value)
-        .fold(f64::INFINITY, f64::min);
-    let mut bounds = Vec::new();
-    if shortest.is_finite() {
-        bounds.extend(BOUNDS.map(|times| round_up(times * shortest)));
-        bounds.dedup();
-    }
+    let place = bounded_quantile(found);
+    let bounds = bounds(found, place);
     let scatter = scatter(place).unwrap_or(0.0);
     let reach = |bound: f64| Reach { found, place, bound, scatter };
     let busy = bounds.last().map(|bound| reach(*bound).in_brief());
@@ -113,6 +104,31 @@ pub fn sentences(
     sentences.extend(checks(&found.validation));
     sentences.extend(found.doubts.iter().map(|doubt| format!("Not to be relied on: {doubt}")));
     sentences
+}
+
+/// The place of the quantile that people set bounds on: p99, or p95 where a cell that the target carries
+/// has too few I/Os for a p99.
+fn bounded_quantile(found: &MapFound) -> usize {
+    let reading = || found.cells.iter().filter(|cell| cell.read > 0 && cell.counts());
+    let is_known = |place: usize| reading().all(|cell| cell.response_time_ns[place].is_some());
+    let up_to = |most: f64| found.quantiles.iter().rposition(|one| one.0 <= most);
+    up_to(0.99).filter(|&place| is_known(place)).or_else(|| up_to(0.95)).unwrap_or(0)
+}
+
+/// The bounds on the response time that deserve a sentence, each the next round one: a little above the
+/// shortest time, and one that a busy device keeps, at half of both loads if it carries them.
+fn bounds(found: &MapFound, place: usize) -> Vec<f64> {
+    let time = |cell: &MapCell| cell.response_time_ns[place].map(|one| one.value);
+    let times = found.cells.iter().filter(|cell| cell.read > 0).filter_map(time);
+    let Some(shortest) = times.min_by(f64::total_cmp) else { return Vec::new() };
+    let half = |steps: &[f64]| (steps.len() - 1) as u32 / 2;
+    let half = (half(&found.write_bandwidths), half(&found.read_rates));
+    let at_half = found.cells.iter().find(|cell| (cell.write, cell.read) == half);
+    let busy = at_half.filter(|cell| cell.counts() && cell.read > 0).and_then(time);
+    let times = [QUIET * shortest, busy.unwrap_or(0.0).max(BUSY * shortest)];
+    let mut bounds = times.map(round_up).to_vec();
+    bounds.dedup();
+    bounds
 }
 
 /// "The target carries up to 243k reads/s without writes, and up to 926 MiB/s (971 MB/s) of writes": the
@@ -160,31 +176,46 @@ struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// "Reads at p95 <= 1 ms are possible up to 120k/s without writes, up to 40k/s (perhaps 60k/s)
-    /// beside 500 MB/s of writes, and not at all beside 1 GB/s."
+    /// "Reads keep p95 <= 1 ms up to 120k reads/s without writes, up to 40k reads/s (perhaps up to 60k
+    /// reads/s) beside 500 MB/s of writes, not at all beside 1 GB/s of writes."
     fn in_full(&self) -> String {
         let last = self.found.write_bandwidths.len() - 1;
-        let (name, parts) = (self.name(), self.parts(&[0, last / 2, last]));
-        format!("Reads at {name} are possible {parts}.")
+        let beside = |write| self.writes(write);
+        format!("Reads keep {} {}.", self.name(), self.parts(&[0, last / 2, last], &beside))
     }
 
-    /// "; reads at p95 <= 1 ms are possible up to 120k/s without writes, up to 40k/s beside 500 MB/s of
-    /// writes": alone and at half of the writes.
+    /// "; reads keep p95 <= 1 ms up to 120k reads/s without writes, up to 40k reads/s beside half of
+    /// those writes": alone and at half of the writes.
     fn in_brief(&self) -> String {
-        let last = self.found.write_bandwidths.len() - 1;
-        format!("; reads at {} are possible {}", self.name(), self.parts(&[0, last / 2]))
+        let bandwidths = &self.found.write_bandwidths;
+        let last = bandwidths.len() - 1;
+        let most = MapCell::with_most(&self.found.cells, |cell| cell.write);
+        let half = most.map(|cell| bandwidths[cell.write as usize] / 2.0);
+        let is_half = half.is_some_and(|half| (bandwidths[last / 2] / half - 1.0).abs() < 0.01);
+        let beside = |write| match is_half {
+            true => "half of those writes".to_owned(),
+            false => self.writes(write),
+        };
+        format!("; reads keep {} {}", self.name(), self.parts(&[0, last / 2], &beside))
+    }
+
+    fn writes(&self, write: usize) -> String {
+        format!("{} of writes", bandwidth_in_words(self.found.write_bandwidths[write]))
     }
 
     fn name(&self) -> String {
         format!("{} <= {}", self.found.quantiles[self.place], time(self.bound))
     }
 
-    /// The end of each of these columns, given by their places.
-    fn parts(&self, columns: &[usize]) -> String {
+    /// The end of each of these columns, given by their places; `beside` names their writes.
+    fn parts(&self, columns: &[usize], beside: &dyn Fn(usize) -> String) -> String {
         let mut columns = columns.to_vec();
         columns.dedup();
-        let parts: Vec<String> = columns.into_iter().map(|write| self.part(write)).collect();
-        parts.join(", ")
+        let part = |write| match write {
+            0 => self.part(write, "without writes"),
+            _ => self.part(write, &format!("beside {}", beside(write))),
+        };
+        columns.into_iter().map(part).collect::<Vec<String>>().join(", ")
     }
 
     /// Whether the lowest cell of a column is void: then nobody knows whether it keeps the bound.
@@ -194,15 +225,8 @@ impl Reach<'_> {
         lowest.is_some_and(MapCell::is_void)
     }
 
-    fn part(&self, write: usize) -> String {
+    fn part(&self, write: usize, beside: &str) -> String {
         let found = self.found;
-        let beside = match write {
-            0 => "without writes".to_owned(),
-            _ => {
-                let writes = bandwidth_in_words(found.write_bandwidths[write]);
-                format!("beside {writes} of writes")
-            }
-        };
         let up_to = |side| highest(found, (write, self.place), self.bound, (side, self.scatter));
         let reads =
             |cell: &MapCell| format!("{} reads/s", rate(found.read_rates[cell.read as usize]));
@@ -324,13 +348,13 @@ mod tests {
         // At the most writes there is a cell without a doubt.
         let ends = format!(
             "The target carries up to 20k reads/s without writes {other}, and up to 476.84 MiB/s (500 \
-             MB/s) of writes; reads at p95 <= 500 us are possible up to 20k reads/s {other} without \
+             MB/s) of writes; reads keep p95 <= 500 us up to 20k reads/s {other} without \
              writes."
         );
         assert_eq!(said[0], ends);
         assert!(said[1].contains("carries 5 of its 8 cells; 3 cells are void"), "{}", said[1]);
         let full = format!(
-            "Reads at p95 <= 200 us are possible up to 20k reads/s {other} without writes, up to 20k \
+            "Reads keep p95 <= 200 us up to 20k reads/s {other} without writes, up to 20k \
              reads/s beside 476.84 MiB/s (500 MB/s) of writes."
         );
         assert_eq!(said[2], full);
@@ -386,14 +410,14 @@ mod tests {
             sentences(&found, 12, &|_| None),
             [
                 "The target carries up to 30k reads/s without writes, and up to 953.67 MiB/s (1000 MB/s) \
-                 of writes; reads at p95 <= 500 us are possible up to 30k reads/s without writes, up to \
-                 20k reads/s beside 476.84 MiB/s (500 MB/s) of writes.",
+                 of writes; reads keep p95 <= 500 us up to 30k reads/s without writes, up to 20k \
+                 reads/s beside half of those writes.",
                 "The map goes up to 953.67 MiB/s (1000 MB/s) of writes and 30k reads/s; the target \
                  carries 8 of its 12 cells. 12 measurements were made, and no cell was filled in.",
-                "Reads at p95 <= 200 us are possible up to 20k reads/s without writes, up to 10k \
+                "Reads keep p95 <= 200 us up to 20k reads/s without writes, up to 10k \
                  reads/s beside 476.84 MiB/s (500 MB/s) of writes, not at all beside 953.67 MiB/s \
                  (1000 MB/s) of writes.",
-                "Reads at p95 <= 500 us are possible up to 30k reads/s without writes, up to 20k \
+                "Reads keep p95 <= 500 us up to 30k reads/s without writes, up to 20k \
                  reads/s beside 476.84 MiB/s (500 MB/s) of writes, not at all beside 953.67 MiB/s \
                  (1000 MB/s) of writes.",
                 "Not to be relied on: it drifts.",
