@@ -423,10 +423,10 @@ fn a_promise_that_is_not_kept_is_told_and_gives_an_exit_code() {
     // 80,000 IOPS, and 400 us for each I/O.
     let (code_of, said, _) = told(&["--rated-iops", "79k"], "a.jsonl");
     assert_eq!(code_of, 0, "{said}");
-    assert_has(&said, &["101 % of the promised 79,000 IOPS: kept; sound", "fathom sustain"]);
+    assert_has(&said, &["101 % of the promised 79,000 IOPS: kept; random read", "fathom sustain"]);
     let (code_of, said, error) = told(&["--rated-iops", "200k"], "b.jsonl");
     assert_eq!(code_of, 6, "{error}");
-    assert_has(&said, &["40 % of the promised 200,000 IOPS: not kept; sound"]);
+    assert_has(&said, &["40 % of the promised 200,000 IOPS: not kept; random read"]);
     assert!(!said.contains("fathom sustain"), "{said}");
     assert_has(&error, &["error: 40 % of the promised 200,000 IOPS: not kept"]);
     let (code_of, said, _) = told(&["--promised-latency", "p99<=300us"], "c.jsonl");

@@ -6,7 +6,7 @@ use fathom_core::stats::{self, Estimate, Level, Slice};
 use fathom_core::{Bytes, Quantile, Span};
 
 use crate::document::{
-    Axis, Coordinate, Document, Found, PeakFound, Point, Role, Scale, Trial, Verdict,
+    Axis, Coordinate, Document, Found, PeakFound, Point, Role, Scale, Severity, Trial, Verdict,
 };
 use crate::figures::{self, Summary, TrialPart};
 
@@ -214,6 +214,13 @@ impl<'a> Spot<'a> {
     /// Whether none of its trials measured what was asked for.
     pub fn is_void(&self) -> bool {
         self.trials.iter().all(|(_, trial)| trial.verdict == Verdict::Void)
+    }
+
+    /// Whether the load was more than the target can do, so that its queue and its response times grew
+    /// with the time for which it was measured.
+    pub fn is_overloaded(&self) -> bool {
+        let mut findings = self.trials.iter().flat_map(|(_, trial)| &trial.findings);
+        findings.any(|one| one.code == "overload" && one.severity == Severity::Suspect)
     }
 
     /// What is known of a figure, for comparisons with the other points of a sweep or of repeated

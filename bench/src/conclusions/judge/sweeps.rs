@@ -44,7 +44,7 @@ fn one(heard: &Heard<'_>, (sentence, next): (&str, &str), compresses: bool) -> O
     /// These sentences are judged with the sentence before them, or say what was done and nothing
     /// about the device.
     const BESIDE: [&str; 4] = [
-        "These cannot be told from it",
+        "These cannot be told from the highest",
         "No other point",
         "Here, only points",
         "There are too few trials",
@@ -114,7 +114,7 @@ fn best(
         settings.map(|(name, (_, bandwidth))| (name.as_str(), *bandwidth)).collect();
     let (_, own) = *settings.iter().find(|(one, _)| *one == name)?;
     let equals: Vec<&str> = next
-        .strip_prefix("These cannot be told from it: ")
+        .strip_prefix("These cannot be told from the highest: ")
         .map(|list| list.trim_end_matches('.').split("; ").collect())
         .unwrap_or_default();
     let whole = format!("{sentence} {next}");

@@ -4,7 +4,10 @@
 use fathom_core::measure::Histogram;
 use fathom_core::{Quantile, stats};
 
-use super::{Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, trial};
+use super::{
+    Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, labeled, linear_ticks,
+    trial,
+};
 use crate::document::{AbFound, Document, Role, Trial, Verdict};
 use crate::figures::{self, TrialPart};
 use crate::results::{Results, Spot};
@@ -21,23 +24,26 @@ pub fn charts(document: &Document, found: &AbFound) -> Vec<Chart> {
         chart(
             "ratios",
             "B/A of each pair".to_owned(),
-            "Each pair has one ratio. Dashed lines: no difference, and the margin.",
+            format!(
+                "Each pair has one ratio. Dashed lines: no difference, and the margin of {}.",
+                figures::percent(found.margin)
+            ),
             ratios(found, a, b),
         ),
         chart(
             "distributions",
             format!("Distribution of the {time} on both sides"),
-            "All trials of a side together. Every nine has the same width.",
+            "All trials of a side together. Every nine has the same width.".to_owned(),
             overlaid([("A", a), ("B", b)].map(|(name, spot)| (name.to_owned(), times(spot)))),
         ),
     ])
 }
 
-fn chart(name: &str, title: String, caption: &str, lines: Lines) -> Chart {
+fn chart(name: &str, title: String, caption: String, lines: Lines) -> Chart {
     Chart {
         name: name.to_owned(),
         title,
-        caption: caption.to_owned(),
+        caption,
         panels: Vec::from([Panel { title: String::new(), plot: Plot::Lines(lines) }]),
         one_at_a_time: false,
     }
@@ -101,10 +107,11 @@ fn ratios(found: &AbFound, a: &Spot<'_>, b: &Spot<'_>) -> Lines {
             dots: Vec::from([dot(1.0), dot(last)]),
         });
     }
+    let whole = |at: &f64| at.fract() == 0.0;
     let x = Axis {
         title: "pair".to_owned(),
         scale: Scale::Linear,
-        ticks: Vec::new(),
+        ticks: labeled(linear_ticks(1.0, last, 6).into_iter().filter(whole).collect()),
         range: Some((0.5, last + 0.5)),
     };
     let y = Axis::of_ratios("B/A (logarithmic)".to_owned(), &series);

@@ -1,5 +1,6 @@
 //! The doubts of all trials, each of them once.
 
+use fathom_core::count;
 use fathom_core::verdict::code_in_words;
 
 use crate::document::{Finding, Trial};
@@ -9,6 +10,8 @@ use crate::document::{Finding, Trial};
 pub struct Doubt<'a> {
     /// In the words of the first of them.
     pub finding: &'a Finding,
+    /// What it is in a few words: "12 I/Os failed".
+    pub words: String,
     /// Its trials, in words before the evidence; empty if there is only one trial.
     pub whose: String,
     /// Its trials alone: "steps 2 and 5"; empty if there is only one trial.
@@ -59,6 +62,14 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
         }
     }
     let one = trial_word(trials);
+    let words = |code: &str, steps: &[usize]| {
+        let failed: u64 = steps.iter().map(|step| trials[step - 1].ledger().failed).sum();
+        match (code, failed) {
+            ("io-errors", 1) => "1 I/O failed".to_owned(),
+            ("io-errors", 2..) => format!("{} I/Os failed", count(failed)),
+            _ => code_in_words(code).to_owned(),
+        }
+    };
     let doubt = |group: Vec<(usize, &'t Finding)>| {
         let &(step, finding) = group.first()?;
         let alike = group.iter().all(|(_, one)| one.evidence == finding.evidence);
@@ -70,7 +81,7 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
             true => format!("{trials}: "),
             false => format!("{trials}; in {one} {step}: "),
         };
-        Some(Doubt { finding, whose, trials })
+        Some(Doubt { finding, words: words(&finding.code, &steps), whose, trials })
     };
     let mut doubts: Vec<Doubt<'_>> = groups.into_iter().filter_map(doubt).collect();
     doubts.sort_by_key(|doubt| std::cmp::Reverse(doubt.finding.severity));

@@ -223,10 +223,10 @@ fn table(out: &mut String, table: &Table) {
 fn column_class(head: &Head) -> &'static str {
     match (head.words, head.spare) {
         (true, Spare::Nothing | Spare::Halves) => " class=\"words\"",
-        (true, Spare::Column) => " class=\"words spare\"",
+        (true, Spare::Column | Spare::Narrow) => " class=\"words spare\"",
         (false, Spare::Nothing) => "",
         (false, Spare::Halves) => " class=\"spare-halves\"",
-        (false, Spare::Column) => " class=\"spare\"",
+        (false, Spare::Column | Spare::Narrow) => " class=\"spare\"",
     }
 }
 

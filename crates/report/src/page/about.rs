@@ -64,6 +64,28 @@ fn whose(document: &Document, target: u32) -> String {
     }
 }
 
+/// "random reads of 4 KiB; queue-depth varies": the load that the trials of an experiment have in common.
+/// Its answer names only what differs.
+fn load(document: &Document) -> Option<String> {
+    let experiment = document.header.experiment.as_ref()?;
+    let streams = match document.header.command {
+        Command::Sweep | Command::Peak | Command::Sustain => &experiment.base.streams,
+        // Its base reads alone.
+        Command::Map => {
+            let trials = document.trials.iter().map(|trial| &trial.point.streams);
+            trials.max_by_key(|streams| streams.len())?
+        }
+        _ => return None,
+    };
+    let loads = streams.iter().map(figures::load).collect::<Vec<_>>().join(", beside ");
+    let axes: Vec<&str> = experiment.axes.iter().map(|axis| axis.name.as_str()).collect();
+    Some(match axes.as_slice() {
+        [] => loads,
+        [only] => format!("{loads}; {only} varies"),
+        several => format!("{loads}; {} vary", several.join(", ")),
+    })
+}
+
 /// The targets and the host; with the details also how to repeat the measurement.
 pub fn about(document: &Document, level: Level) -> Vec<Block> {
     let header = &document.header;
@@ -76,6 +98,7 @@ pub fn about(document: &Document, level: Level) -> Vec<Block> {
         0 => {}
         more => facts.push(Fact::new("target", format!("and {more} more"))),
     }
+    facts.extend(load(document).map(|text| Fact::new("load", text)));
     facts.extend(hosts::facts(document, level));
     facts.extend(header.host.as_ref().map(|host| Fact::new("host", figures::host(host))));
     if Level::Full <= level {

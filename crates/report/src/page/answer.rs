@@ -5,12 +5,12 @@ use fathom_core::facts::Answer;
 use fathom_core::figures::number;
 use fathom_core::measure::Upkeep;
 use fathom_core::stats::Estimate;
-use fathom_core::verdict::{code_in_words, concerns_result};
+use fathom_core::verdict::concerns_result;
 
 use super::{Sentence, Tone, ab, hosts};
 use crate::document::{AbFound, Command, Document, Ended, Found, Severity, Stream, Trial, Verdict};
-use crate::figures::{self, Summary, TrialPart, plus_minus};
-use crate::promises::promises;
+use crate::figures::{self, TrialPart, plus_minus};
+use crate::promises::{Promise, promises};
 use crate::results::{QUANTILES, Results, Spot, refuted};
 use crate::thresholds::outcomes;
 
@@ -40,12 +40,16 @@ pub fn answer(document: &Document) -> Sentence {
         Some(Verdict::Suspect) => Tone::Doubtful,
         Some(Verdict::Void) => Tone::Bad,
     };
-    let promised = promises.into_iter().map(|one| one.text);
+    // What a promise asked comes first, if it is answered.
+    let (answered, open): (Vec<Promise>, Vec<Promise>) =
+        promises.into_iter().partition(|one| one.kept != Answer::Unknown);
+    let [answered, open] = [answered, open].map(|all| all.into_iter().map(|one| one.text));
     let failed = conditions.into_iter().map(|one| match one.holds {
         Answer::Yes => format!("fails by {}", one.text),
         Answer::No | Answer::Unknown => format!("undecided: {}", one.text),
     });
-    let found = [found(document)].into_iter().chain(unlike(document)).chain(promised).chain(failed);
+    let found = answered.chain([found(document)]).chain(unlike(document)).chain(open);
+    let found = found.chain(failed);
     let parts: Vec<String> = found.chain(ended(document)).chain(worth(document)).collect();
     Sentence { tone, text: parts.join("; ") }
 }
@@ -147,7 +151,7 @@ fn worth(document: &Document) -> Option<String> {
     let of = |severity| doubts.iter().filter(move |one| one.finding.severity == severity);
     let mut codes: Vec<&str> =
         of(Severity::Void).chain(of(Severity::Suspect)).map(|one| &*one.finding.code).collect();
-    let gravest = of(severity).next().map(|one| code_in_words(&one.finding.code));
+    let gravest = of(severity).next().map(|one| one.words.as_str());
     codes.sort_unstable();
     codes.dedup();
     let more = match codes.len().saturating_sub(1) {
@@ -176,7 +180,7 @@ fn figures_of(point: &Spot<'_>) -> String {
             figures::significant(bytes / 1e6)
         ),
     };
-    format!("{} IOPS{half}{moved}{}", figures::significant(iops.value), tail(summary))
+    format!("{} IOPS{half}{moved}{}", figures::significant(iops.value), tail(point))
 }
 
 /// "1,200 trims per second": of a point that neither reads nor writes.
@@ -199,11 +203,14 @@ fn upkeep(point: &Spot<'_>) -> String {
     if all.is_empty() { "no I/O completed".to_owned() } else { all.join(", ") }
 }
 
-/// ", p99 4.80 ms ±3%"; empty if too few samples carry it.
-fn tail(summary: &Summary) -> String {
-    let Some(time) = summary.quantiles[TAIL] else { return String::new() };
-    let tail = QUANTILES[TAIL];
-    format!(", {tail} {}{}", figures::time(time.value), spaced(plus_minus(Some(&time))))
+/// ", p99 4.80 ms ±3%", ", p99 1.12 s and growing"; empty if too few samples carry it.
+fn tail(point: &Spot<'_>) -> String {
+    let Some(time) = point.summary.quantiles[TAIL] else { return String::new() };
+    let end = match point.is_overloaded() {
+        true => " and growing".to_owned(),
+        false => spaced(plus_minus(Some(&time))),
+    };
+    format!(", {} {}{end}", QUANTILES[TAIL], figures::time(time.value))
 }
 
 fn spaced(text: String) -> String {
@@ -261,13 +268,13 @@ pub fn is_step(trial: &Trial, share: f64, random: bool) -> bool {
 
 /// "11,474 IOPS at random (one at a time: 1,105, p99 1.93 ms)".
 fn at_random(steps: &[&Spot<'_>]) -> Option<String> {
-    let figures = |step: &&Spot<'_>| (figures::queue_depth(step.first()), step.summary.clone());
-    let mut steps: Vec<(u32, Summary)> = steps.iter().map(figures).collect();
-    steps.sort_by_key(|(depth, _)| *depth);
-    let iops = |summary: &Summary| summary.iops.map(|one| figures::significant(one.value));
-    let most = iops(&steps.last()?.1)?;
+    let depth = |step: &&Spot<'_>| figures::queue_depth(step.first());
+    let mut steps = steps.to_vec();
+    steps.sort_by_key(depth);
+    let iops = |step: &Spot<'_>| step.summary.iops.map(|one| figures::significant(one.value));
+    let most = iops(steps.last()?)?;
     let alone = match steps.as_slice() {
-        [(1, first), _, ..] => iops(first)
+        [first, _, ..] if depth(first) == 1 => iops(first)
             .map(|one| format!(" (one at a time: {one}{})", tail(first)))
             .unwrap_or_default(),
         _ => String::new(),

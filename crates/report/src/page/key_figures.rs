@@ -34,7 +34,8 @@ pub fn key_figures(document: &Document) -> Option<Table> {
         None if document.is_experiment() => Vec::new(),
         None => match Results::of_points(document).spots.as_slice() {
             steps if document.header.command == Command::Quick => of_portrait(steps),
-            [only] => of_summary(&only.summary),
+            [only] if only.is_overloaded() => of_summary(&only.summary, ", growing"),
+            [only] => of_summary(&only.summary, ""),
             _ => Vec::new(),
         },
         Some(Found::Ab(found)) => of_sides(found),
@@ -63,12 +64,13 @@ fn mb(bytes: f64) -> String {
     figures::significant(bytes / 1e6)
 }
 
-/// Throughput and response times of one load.
-fn of_summary(summary: &Summary) -> Vec<Tile> {
+/// Throughput and response times of one load; `caveat` goes with the names of the times.
+fn of_summary(summary: &Summary, caveat: &str) -> Vec<Tile> {
     let rates =
         [tile("IOPS", summary.iops, figures::significant), tile("MB/s", summary.bandwidth, mb)];
     let times = QUANTILES.iter().zip(&summary.quantiles).take(2);
-    let times = times.map(|(quantile, time)| tile(quantile.to_string(), *time, figures::time));
+    let times =
+        times.map(|(quantile, time)| tile(format!("{quantile}{caveat}"), *time, figures::time));
     rates.into_iter().chain(times).flatten().collect()
 }
 
@@ -76,7 +78,7 @@ fn of_summary(summary: &Summary) -> Vec<Tile> {
 fn of_peak(document: &Document, found: &PeakFound, spot: &Spot<'_>) -> Vec<Tile> {
     let name = chart::peak::setting(document, found);
     let setting = found.choice.map(|choice| (name, Entry::figure(chart::peak::value(choice))));
-    let mut tiles = of_summary(&spot.summary);
+    let mut tiles = of_summary(&spot.summary, "");
     if let [_, _, p50, _] = tiles.as_slice() {
         // Four are enough, and the tail is worth more than the middle.
         let name = p50.0.clone();

@@ -55,11 +55,12 @@ fn validation(found: &MapFound) -> Table {
 /// The change of the cells that were measured again.
 fn drift_in_words(drift: f64) -> String {
     if drift.abs() < 5e-4 {
-        return "Cells that were measured again at the end took as long as before.".to_owned();
+        return "The response times of cells that were measured again at the end were the same."
+            .to_owned();
     }
     let word = if drift < 0.0 { "shorter" } else { "longer" };
     format!(
-        "Cells that were measured again at the end took {} {word} than before, on average.",
+        "The response times of cells that were measured again at the end were {} {word}, on average.",
         figures::percent(drift.abs())
     )
 }

@@ -179,7 +179,7 @@ impl Remark {
             trials => format!(": {trials}"),
         };
         Self {
-            short: format!("{}{trials}", alone.short),
+            short: format!("{}{trials}", figures::capitalized(&doubt.words)),
             text: format!("{}{}", doubt.whose, alone.text),
             ..alone
         }
@@ -313,6 +313,8 @@ pub enum Spare {
     Halves,
     /// All of it.
     Column,
+    /// All of it on a page as narrow as a phone. A terminal begins another row of columns.
+    Narrow,
 }
 
 /// A row of a table.

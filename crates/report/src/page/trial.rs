@@ -29,8 +29,8 @@ pub fn sections(document: &Document, level: Level) -> Vec<Block> {
     if draws_trials(document) {
         return sections.collect();
     }
-    let text = "There are too many to draw what each of them did over time. For one of them, \
-                `fathom run` its point.";
+    let text = "There are too many to draw what each of them did over time. `fathom run` with the \
+                options of one of them draws it.";
     let mut blocks = Vec::new();
     if level == Level::Complete {
         blocks.push(Block::quiet(text));

@@ -7,7 +7,8 @@ use fathom_core::watch::{Busiest, Counted, CountedFlow, Observed, ObservedFlow};
 use fathom_core::{Bytes, Quantile, Span, Utc};
 
 use super::{
-    Block, Drawing, Entry, Fact, Head, Level, Page, Section, Sentence, Spark, Table, TableRow, Tone,
+    Block, Drawing, Entry, Fact, Head, Level, Page, Section, Sentence, Spare, Spark, Table,
+    TableRow, Tone,
 };
 use crate::chart;
 use crate::figures::{self, carried};
@@ -190,23 +191,30 @@ fn queue(counted: &Counted, observed: Option<&Observed>) -> String {
     );
     if let Some(seen) = observed.and_then(|observed| counted.seen_by(observed)) {
         text += &format!(
-            " Events saw {} of its requests: times and programs are those of these.",
+            " Times and programs are those of the {} of its requests that events showed.",
             percent(seen)
         );
     }
     text
 }
 
+/// The head of a column of figures. A phone shows the throughput and the times.
+fn head(name: &str) -> Head {
+    const SPARE: [&str; 5] = ["mean size", "merged", "sequential", "queue", "device"];
+    let spare = if SPARE.contains(&name) { Spare::Narrow } else { Spare::Nothing };
+    Head::figures(name).with(spare)
+}
+
 /// A row for each operation that occurred.
 fn flows(disk: &WatchedDisk, counted: &Counted) -> Table {
     let has_events = disk.observed.is_some();
-    let mut heads = Vec::from(["IOPS", "MiB/s", "mean size", "merged"].map(Head::figures));
-    heads.insert(0, Head::words(""));
+    let mut heads = Vec::from([Head::words("")]);
+    heads.extend(["IOPS", "MiB/s", "mean size", "merged"].map(head));
     let times: &[&str] = match has_events {
         true => &["sequential", "mean", "queue", "device", "p50", "p99", "p99.9", "longest"],
         false => &["mean"],
     };
-    heads.extend(times.iter().copied().map(Head::figures));
+    heads.extend(times.iter().copied().map(head));
     let mut table = Table::new("", heads);
     let observed = |flow: fn(&Observed) -> &ObservedFlow| disk.observed.as_ref().map(flow);
     for (name, flow, observed) in [

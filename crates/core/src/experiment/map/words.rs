@@ -177,7 +177,7 @@ struct Reach<'a> {
 
 impl Reach<'_> {
     /// "Reads keep p95 <= 1 ms up to 120k reads/s without writes, up to 40k reads/s (perhaps up to 60k
-    /// reads/s) beside 500 MB/s of writes, not at all beside 1 GB/s of writes."
+    /// reads/s) beside 500 MB/s of writes, not even 10k reads/s beside 1 GB/s of writes."
     fn in_full(&self) -> String {
         let last = self.found.write_bandwidths.len() - 1;
         let beside = |write| self.writes(write);
@@ -243,7 +243,7 @@ impl Reach<'_> {
             (None, None) if self.begins_void(write) => {
                 format!("perhaps {beside} (the cells with few reads there are void)")
             }
-            (None, None) => format!("not at all {beside}"),
+            (None, None) => format!("not even {} reads/s {beside}", rate(found.read_rates[1])),
         }
     }
 }
@@ -401,7 +401,7 @@ mod tests {
         assert!(
             doubtful[2].ends_with(
                 " up to 10k reads/s (perhaps up to 20k reads/s) without writes, perhaps up to 10k \
-                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not at all beside 953.67 MiB/s \
+                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not even 10k reads/s beside 953.67 MiB/s \
                  (1000 MB/s) of writes."
             ),
             "{doubtful:?}"
@@ -415,10 +415,10 @@ mod tests {
                 "The map goes up to 953.67 MiB/s (1000 MB/s) of writes and 30k reads/s; the target \
                  carries 8 of its 12 cells. 12 measurements were made, and no cell was filled in.",
                 "Reads keep p95 <= 200 us up to 20k reads/s without writes, up to 10k \
-                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not at all beside 953.67 MiB/s \
+                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not even 10k reads/s beside 953.67 MiB/s \
                  (1000 MB/s) of writes.",
                 "Reads keep p95 <= 500 us up to 30k reads/s without writes, up to 20k \
-                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not at all beside 953.67 MiB/s \
+                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not even 10k reads/s beside 953.67 MiB/s \
                  (1000 MB/s) of writes.",
                 "Not to be relied on: it drifts.",
             ]

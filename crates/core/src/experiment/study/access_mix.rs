@@ -78,9 +78,9 @@ fn answer(sweep: &Sweep, drives: &[Drives], mixes: &[String]) -> Option<String> 
     (!rest.is_empty() && drives.len() <= DRIVES).then(|| format!("{}.", parts.join("; ")))
 }
 
-/// "34 % (32 to 36 %)"; what chance can explain is no cost.
+/// "34 % (32 to 36 %)"; what chance can explain may be no cost.
 fn cost(share: Ratio) -> String {
-    if share.is_less() { loss(share) } else { "nothing that can be told".to_owned() }
+    if share.is_less() { loss(share) } else { "perhaps nothing".to_owned() }
 }
 
 /// The best of a target with a mix, over all depths.

@@ -79,6 +79,13 @@ fn answer(sweep: &Sweep, random: &[Result<'_>]) -> Option<String> {
         format!("by {who} with {blocks}{size}")
     };
     let parts: Vec<String> = curves.iter().zip(&sizes).enumerate().map(part).collect();
+    let is_open = |curve: &Curve<'_>| curve.saturation(sweep.enough_share()).enough.is_none();
+    let saturated = match curves.iter().all(is_open) {
+        true => {
+            "How many writers saturate the target is unknown with all sizes of blocks".to_owned()
+        }
+        false => format!("The target is saturated {}", listed(parts.iter().map(String::as_str))),
+    };
     let (best, value) = drives::best(random)?;
     let highest = sweep.in_both_units(value);
     let with = drives::label(best, BLOCKS)?;
@@ -87,11 +94,7 @@ fn answer(sweep: &Sweep, random: &[Result<'_>]) -> Option<String> {
         "zeros" => format!("; zeros are too fast{}", one.place()),
         other => format!("; payload {other} is too fast{}", one.place()),
     });
-    Some(format!(
-        "The target is saturated {}; the highest is {highest} with {with}{}.",
-        listed(parts.iter().map(String::as_str)),
-        saved.collect::<String>()
-    ))
+    Some(format!("{saturated}; the highest is {highest} with {with}{}.", saved.collect::<String>()))
 }
 
 /// Whether an axis has several values.

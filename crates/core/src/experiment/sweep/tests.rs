@@ -185,7 +185,11 @@ fn what_repeats_cannot_tell_apart_is_named() {
         rate * (1.0 + 0.02 * (f64::from(place.repeat) - 1.0))
     });
     let same = &conclusion.sentences[1];
-    assert!(same.starts_with("These cannot be told from it: "), "{:?}", conclusion.sentences);
+    assert!(
+        same.starts_with("These cannot be told from the highest: "),
+        "{:?}",
+        conclusion.sentences
+    );
     assert_eq!(same.matches("queue-depth").count(), 2, "{same}");
     assert!(!same.contains("queue-depth 1;") && !same.contains("queue-depth 1."), "{same}");
     let Some(Found::Sweep(found)) = conclusion.found else { panic!("a sweep finds") };
@@ -223,7 +227,8 @@ fn of_points_that_are_as_high_the_answer_names_the_one_with_the_fewest_in_flight
         [
             "Bandwidth is highest at block-size 64k, queue-depth 8: 250 MiB/s \u{b1} 0 % (2 trials); 2 \
              more points cannot be told from it, and the longest p99 among them is 8 times as long.",
-            "These cannot be told from it: block-size 64k, queue-depth 16; block-size 64k, queue-depth 64.",
+            "These cannot be told from the highest: block-size 64k, queue-depth 16; block-size 64k, \
+             queue-depth 64.",
         ]
     );
     // Nothing scatters, so there is no smallest difference to name.

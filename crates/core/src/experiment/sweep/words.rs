@@ -104,9 +104,13 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     sentences.push(match same.len() {
         0 => "No other point can be taken for it.".to_owned(),
         n if n > LISTED => {
-            format!("These cannot be told from it: {}; and {} more.", names.join("; "), n - LISTED)
+            format!(
+                "These cannot be told from the highest: {}; and {} more.",
+                names.join("; "),
+                n - LISTED
+            )
         }
-        _ => format!("These cannot be told from it: {}.", names.join("; ")),
+        _ => format!("These cannot be told from the highest: {}.", names.join("; ")),
     });
     // Without any scatter every difference can be told.
     let resolution = compared.resolution().filter(|least| !same.is_empty() && SMALLEST < *least);
