@@ -55,8 +55,9 @@ fn answer(sweep: &Sweep, drives: &[Drives], mixes: &[String]) -> Option<String> 
     let costs = |drives: &Drives, way: Direction| {
         let groups: Vec<Vec<Result<'_>>> =
             mixes.iter().map(|mix| with_mix(sweep, drives, way, mix)).collect();
-        let pairs: Vec<(usize, usize)> = ends.iter().map(|nth| (*nth, 0)).collect();
-        shares(&groups, &pairs).into_iter().collect::<Option<Vec<Ratio>>>()
+        // The same family as the sentence with all mixes has, and so the same intervals.
+        let shares = shares(&groups, &compared(mixes.len()));
+        ends.iter().map(|nth| shares[nth - 1]).collect::<Option<Vec<Ratio>>>()
     };
     let known: Vec<[Option<Vec<Ratio>>; 2]> =
         drives.iter().map(|one| Direction::BOTH.map(|way| costs(one, way))).collect();
@@ -76,6 +77,16 @@ fn answer(sweep: &Sweep, drives: &[Drives], mixes: &[String]) -> Option<String> 
     };
     let parts: Vec<String> = ends.iter().enumerate().map(of_end).collect::<Option<_>>()?;
     (!rest.is_empty() && drives.len() <= DRIVES).then(|| format!("{}.", parts.join("; ")))
+}
+
+/// The mixes that are compared: each with the first, and the last with the one before it.
+fn compared(mixes: usize) -> Vec<(usize, usize)> {
+    (1..mixes).map(|nth| (nth, 0)).chain(step(mixes)).collect()
+}
+
+/// The last mix and the one before it, if that is not the first.
+fn step(mixes: usize) -> Option<(usize, usize)> {
+    (2 < mixes).then(|| (mixes - 1, mixes - 2))
 }
 
 /// "34 % (32 to 36 %)"; what chance can explain may be no cost.
@@ -134,10 +145,8 @@ fn costs(
     let groups: Vec<Vec<Result<'_>>> =
         mixes.iter().map(|mix| with_mix(sweep, drives, direction, mix)).collect();
     let (_, pure) = best(groups.first()?)?;
-    // Each against the first, and the last against the one before it.
-    let step = (1 < rest.len()).then_some((rest.len(), rest.len() - 1));
-    let pairs: Vec<(usize, usize)> = (1..mixes.len()).map(|nth| (nth, 0)).chain(step).collect();
-    let shares = shares(&groups, &pairs);
+    let step = step(mixes.len());
+    let shares = shares(&groups, &compared(mixes.len()));
     let losses: Vec<String> = rest
         .iter()
         .zip(&shares)

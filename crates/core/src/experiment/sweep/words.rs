@@ -90,7 +90,11 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
         Throughput::Bandwidth => "Bandwidth is",
     };
     let own = name(&sweep.candidates[best.place].coordinates);
-    let shown = with_uncertainty(sweep, &best.level.estimate);
+    // What differs between trials, a single one does not know.
+    let shown = match best.level.trials {
+        1 => sweep.throughput.in_words(best.level.estimate.value),
+        _ => with_uncertainty(sweep, &best.level.estimate),
+    };
     let more = may_gain(sweep, known, best.place).unwrap_or_default();
     let others = others(&highest, &costs);
     let first = format!("{what} highest at {own}: {shown} ({trials}){more}{others}.");
