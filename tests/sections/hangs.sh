@@ -84,7 +84,7 @@ kept() { # NAME LOST
   check "$1: lost I/Os are counted" test "$(of_trial '[.workers[].ledger.lost] | add')" -eq "$2"
   check "$1: each of them is there with its offset and with when it started" test "$(of_trial \
     '[.workers[].errors.first[]? | select(.failure == "lost") | select(.offset_bytes >= 0 and .at_ns >= 0)] | length')" -eq "$2"
-  check "$1: what was done before is in it" test "$(of_trial '[.workers[].ledger | .completed] | add')" -gt 100
+  check "$1: what was done before is in it" test "$(of_trial '[.workers[].ledger | .completed] | add')" -gt 0
   check "$1: every I/O is accounted for" test "$(of_trial '[.workers[].ledger | .due ==
     .completed_in_warm_up + .completed + .failed + .in_flight + .lost + .unstarted] | all')" = true
   check "$1: void" test "$(of_trial .verdict)" = void
