@@ -23,7 +23,7 @@ use crate::cli::rates::Offered;
 use crate::cli::values::{Cpus, Depth, Sizes, Weights};
 use crate::dialect::Notes;
 use crate::error::Error;
-use crate::limits::{MOST_BUCKET_BYTES, MOST_INTERVALS, SHORTEST_INTERVAL};
+use crate::limits::{MOST, MOST_BUCKET_BYTES, MOST_INTERVALS, SHORTEST_INTERVAL};
 use crate::resolve::{self, Blame, Machine, Spec};
 use crate::spoken;
 
@@ -216,7 +216,7 @@ pub fn map(span: &TimeSpan, here: Here<'_>) -> Result<Mapped, Error> {
         first_thread: group.lanes.first,
         paths: group.targets.iter().map(|target| target.path.clone()).collect(),
     };
-    let threads = |group: &Group| group.lanes.first + group.lanes.threads;
+    let threads = |group: &Group| group.lanes.first.saturating_add(group.lanes.threads);
     Ok(Mapped {
         result: export::TimeSpan {
             service_times: span.service_times,
@@ -333,7 +333,8 @@ fn groups(span: &TimeSpan) -> Vec<Group> {
             Some(threads) => Lanes { threads, first: 0 },
             None => Lanes { threads: target.threads, first: next },
         };
-        next += target.threads;
+        // Too many of them are refused once it is known what each does.
+        next = u32::saturating_add(next, target.threads);
         let targets = Vec::from([target.clone()]);
         Group { lanes, depth: target.outstanding, targets, weights: Vec::from([1.0]) }
     };
@@ -347,7 +348,8 @@ fn groups(span: &TimeSpan) -> Vec<Group> {
 /// weights.
 fn pool(all: &[Target], threads: u32, depth: u32) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for thread in 0..threads {
+    // More than these are refused, whatever they do.
+    for thread in 0..threads.min(MOST) {
         let (mut targets, mut weights) = (Vec::new(), Vec::new());
         for target in all {
             let own = target.thread_targets.iter().find(|one| one.thread == thread);
@@ -368,6 +370,9 @@ fn pool(all: &[Target], threads: u32, depth: u32) -> Vec<Group> {
                 groups.push(Group { lanes, depth, targets, weights });
             }
         }
+    }
+    if let Some(last) = groups.last_mut() {
+        last.lanes.threads += threads.saturating_sub(MOST);
     }
     groups
 }
