@@ -361,6 +361,7 @@ fn map(seed: u64) -> Box<dyn Experiment> {
     let surfaces = Vec::from([
         Surface { quantile: Quantile(0.5), tolerance: 0.05 },
         Surface { quantile: Quantile(0.95), tolerance: 0.10 },
+        Surface { quantile: Quantile(0.99), tolerance: 0.20 },
     ]);
     let cells_at_most = cells_at_most(shape);
     Box::new(Map::new(Settings {
