@@ -57,14 +57,29 @@ fn quick_only_reads_what_was_there_before_unless_told_otherwise() {
     let before = std::fs::read(&file).unwrap();
     let output = place.run(&words(&quick(&["data", "--out", "a.jsonl"])));
     assert_has(&stdout(&output), &["3 steps that write were left out", "--overwrite"]);
+    let page = stdout(&place.run(&["report", "a.jsonl", "--markdown", "-"]));
+    assert_has(&page, &["Only reads were measured"]);
     assert!(std::fs::read(&file).unwrap() == before, "nothing was written");
     assert_eq!(read(&place.join("a.jsonl")).trials.len(), 3);
 
     let output = place.run(&words(&quick(&["data", "--overwrite", "--out", "b.jsonl"])));
     assert_has(&stdout(&output), &["OVERWRITES data"]);
     assert_eq!(read(&place.join("b.jsonl")).trials.len(), 6);
+    let page = stdout(&place.run(&["report", "b.jsonl", "--markdown", "-"]));
+    assert!(!page.contains("Only reads were measured"), "{page}");
     assert!(std::fs::read(&file).unwrap() != before, "it was overwritten");
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 8 << 20);
+}
+
+/// Its half-width would describe a figure that depends on the length of the window.
+#[test]
+fn the_tail_of_an_overloaded_target_is_named_as_such() {
+    let place = Place::new();
+    for (rate, is_overloaded) in [("200k", true), ("10k", false)] {
+        let output = place.run(&["run", "sim:queue", "--rate", rate, "-d", "1s", "--seed", "1"]);
+        let said = stdout(&output).replace('\n', " ");
+        assert_eq!(said.contains(" while overloaded; suspect: "), is_overloaded, "{said}");
+    }
 }
 
 #[test]

@@ -216,8 +216,8 @@ impl<'a> Spot<'a> {
         self.trials.iter().all(|(_, trial)| trial.verdict == Verdict::Void)
     }
 
-    /// Whether the load was more than the target can do, so that its queue and its response times grew
-    /// with the time for which it was measured.
+    /// Whether the load was more than the target can do, so that its response times tell more about the
+    /// length of the window than about the target.
     pub fn is_overloaded(&self) -> bool {
         let mut findings = self.trials.iter().flat_map(|(_, trial)| &trial.findings);
         findings.any(|one| one.code == "overload" && one.severity == Severity::Suspect)

@@ -139,7 +139,7 @@ fn in_full(ends: &str, reads: &str) -> String {
 }
 
 /// "Reads keep p95 <= 5 ms up to 1.52k reads/s without writes, up to 760 reads/s beside W of writes, not
-/// at all beside W of writes."
+/// even 380 reads/s beside W of writes."
 fn reach(heard: &Heard<'_>, sentence: &str) -> Vec<Judged> {
     const KIND: &str = "how far reads are fast";
     let mut words = sentence.splitn(6, ' ').skip(2);

@@ -203,11 +203,11 @@ fn upkeep(point: &Spot<'_>) -> String {
     if all.is_empty() { "no I/O completed".to_owned() } else { all.join(", ") }
 }
 
-/// ", p99 4.80 ms ±3%", ", p99 1.12 s and growing"; empty if too few samples carry it.
+/// ", p99 4.80 ms ±3%", ", p99 1.12 s while overloaded"; empty if too few samples carry it.
 fn tail(point: &Spot<'_>) -> String {
     let Some(time) = point.summary.quantiles[TAIL] else { return String::new() };
     let end = match point.is_overloaded() {
-        true => " and growing".to_owned(),
+        true => " while overloaded".to_owned(),
         false => spaced(plus_minus(Some(&time))),
     };
     format!(", {} {}{end}", QUANTILES[TAIL], figures::time(time.value))

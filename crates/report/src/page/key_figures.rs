@@ -34,7 +34,7 @@ pub fn key_figures(document: &Document) -> Option<Table> {
         None if document.is_experiment() => Vec::new(),
         None => match Results::of_points(document).spots.as_slice() {
             steps if document.header.command == Command::Quick => of_portrait(steps),
-            [only] if only.is_overloaded() => of_summary(&only.summary, ", growing"),
+            [only] if only.is_overloaded() => of_summary(&only.summary, ", overloaded"),
             [only] => of_summary(&only.summary, ""),
             _ => Vec::new(),
         },
