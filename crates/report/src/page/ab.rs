@@ -53,6 +53,7 @@ fn answer(one: &ComparedFigure, margin: f64) -> String {
         (SideAnswer::Worse, _) => "slower".to_owned(),
         (SideAnswer::Better, _) => "faster".to_owned(),
         (SideAnswer::Same, _) => format!("no difference beyond {}", figures::percent(margin)),
+        (SideAnswer::Undecided, _) if !one.is_known() => "known of one side only".to_owned(),
         (SideAnswer::Undecided, Some(seen)) => {
             format!("undecided: could have seen {}", distance(seen))
         }

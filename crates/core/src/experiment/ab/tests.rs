@@ -231,3 +231,19 @@ fn each_figure_is_told_in_the_direction_of_its_change() {
         assert_eq!(one.in_words(), words);
     }
 }
+
+/// A slow side has too few I/Os for the percentiles that the other one has. More pairs would not help.
+#[test]
+fn a_figure_that_one_side_lacks_is_not_taken_for_undecided() {
+    let mut noise = noise(3, 0.004);
+    let (_, conclusion) = run(&mut ab(20), |_, _| noise());
+    let mut found = found(&conclusion).clone();
+    let tail = found.figures.iter_mut().find(|one| one.figure == "p99.9").unwrap();
+    (tail.b, tail.ratio, tail.answer) = (None, None, SideAnswer::Undecided);
+    let sentences = words::sentences(&found);
+    assert!(sentences[0].starts_with("There is no difference beyond 5 %"), "{sentences:?}");
+    assert!(sentences[0].ends_with("; p99.9 known of one side only."), "{sentences:?}");
+    assert!(sentences[2].ends_with("because every figure that both sides have was decided."));
+    assert!(sentences[3].starts_with("Longer trials, with --duration, "), "{sentences:?}");
+    assert!(!found.is_undecided());
+}

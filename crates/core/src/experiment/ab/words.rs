@@ -28,19 +28,19 @@ impl AbFound {
             let decided = [SideAnswer::Worse, SideAnswer::Better].contains(&one.answer);
             decided && one.figure != "cpu"
         };
-        let is_open = |one: &ComparedFigure| one.answer == SideAnswer::Undecided;
         !self.is_comparable()
-            || (!self.figures.iter().any(|one| differs(&one)) && self.figures.iter().any(is_open))
+            || (!self.figures.iter().any(|one| differs(&one))
+                && self.figures.iter().any(ComparedFigure::is_open))
     }
 
     /// Whether a figure is known of both sides.
     fn is_comparable(&self) -> bool {
-        self.figures.iter().any(|one| one.a.is_some() && one.b.is_some())
+        self.figures.iter().any(ComparedFigure::is_known)
     }
 
     /// How many more pairs would decide every figure; none if very many would not.
     fn pairs_needed(&self) -> Option<u32> {
-        let open = self.figures.iter().filter(|one| one.answer == SideAnswer::Undecided);
+        let open = self.figures.iter().filter(|one| one.is_open());
         let needed: Option<Vec<u32>> = open.map(|one| one.more_pairs).collect();
         needed?.into_iter().max()
     }
@@ -57,8 +57,10 @@ fn answer(found: &AbFound) -> String {
         own.collect::<Vec<&ComparedFigure>>()
     };
     let margin = percent(found.margin);
-    let [worse, better, same, open] =
+    let [worse, better, same, undecided] =
         [SideAnswer::Worse, SideAnswer::Better, SideAnswer::Same, SideAnswer::Undecided].map(of);
+    let (open, unknown): (Vec<&ComparedFigure>, Vec<&ComparedFigure>) =
+        undecided.into_iter().partition(|one| one.is_open());
     let is_slow = |figures: &[&ComparedFigure]| figures.iter().any(|one| one.figure != "cpu");
     let (slow, fast) = (is_slow(&worse), is_slow(&better));
     let is_alike = !slow && !fast && open.is_empty();
@@ -71,7 +73,7 @@ fn answer(found: &AbFound) -> String {
         (false, false) if is_alike => {
             format!("There is no difference beyond {margin} between A and B: {}", list(&same))
         }
-        (false, false) => undecided(found, &open),
+        (false, false) => in_doubt(found, &open),
     };
     let mut parts = Vec::from([said]);
     if !slow && !worse.is_empty() {
@@ -85,6 +87,9 @@ fn answer(found: &AbFound) -> String {
     }
     if (slow || fast) && !open.is_empty() {
         parts.push(format!("undecided in {}", names(&open)));
+    }
+    if !unknown.is_empty() {
+        parts.push(format!("{} known of one side only", names(&unknown)));
     }
     format!("{}.", parts.join("; "))
 }
@@ -102,7 +107,7 @@ fn list(figures: &[&ComparedFigure]) -> String {
 
 /// "Undecided: B against A: IOPS 5.5 % lower (13 % lower to 2.5 % higher), p99 5.9 % longer (2 % shorter
 /// to 15 % longer); about 26 more pairs would decide". The other figures are in the table.
-fn undecided(found: &AbFound, open: &[&ComparedFigure]) -> String {
+fn in_doubt(found: &AbFound, open: &[&ComparedFigure]) -> String {
     let (told, _) = told(open, |one| &one.figure);
     let told = told.iter().map(|one| one.in_words()).collect::<Vec<_>>().join(", ");
     let more = match found.pairs_needed() {
@@ -123,9 +128,13 @@ fn pairs(found: &AbFound) -> String {
         1 => "; 1 pair is left out, because a trial of it is void".to_owned(),
         n => format!("; {n} pairs are left out, because a trial of each is void"),
     };
+    let known = match found.figures.iter().all(ComparedFigure::is_known) {
+        true => "",
+        false => " that both sides have",
+    };
     match found.ended_early {
         true => format!(
-            "It ended after {counted}, of {} at most, because every figure was decided{void}.",
+            "It ended after {counted}, of {} at most, because every figure{known} was decided{void}.",
             found.pairs_at_most
         ),
         false => format!("These are the figures of {counted}{void}."),
@@ -134,9 +143,16 @@ fn pairs(found: &AbFound) -> String {
 
 /// How many more pairs would decide what is undecided.
 fn more(found: &AbFound) -> Option<String> {
-    found.figures.iter().find(|one| one.answer == SideAnswer::Undecided)?;
+    let mut undecided =
+        found.figures.iter().filter(|one| one.answer == SideAnswer::Undecided).peekable();
+    undecided.peek()?;
     if found.pairs < 2 {
         return Some("Two pairs at least have to count before anything can be told.".to_owned());
+    }
+    if undecided.all(|one| !one.is_known()) {
+        return Some(
+            "Longer trials, with --duration, have the I/Os for more percentiles.".to_owned(),
+        );
     }
     Some(match found.pairs_needed() {
         Some(more) => format!(
@@ -151,6 +167,16 @@ fn more(found: &AbFound) -> Option<String> {
 }
 
 impl ComparedFigure {
+    /// Whether both sides have it. A percentile needs I/Os beyond it.
+    pub fn is_known(&self) -> bool {
+        self.a.is_some() && self.b.is_some()
+    }
+
+    /// Whether both sides have it, and it is not decided.
+    fn is_open(&self) -> bool {
+        self.answer == SideAnswer::Undecided && self.is_known()
+    }
+
     /// "IOPS 9.1 % lower (8.7 to 9.5 %)", "p99 2 % longer (3 % shorter to 7 % longer)".
     pub fn in_words(&self) -> String {
         let name = figure_in_words(&self.figure);
