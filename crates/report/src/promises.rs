@@ -40,6 +40,9 @@ pub struct Promise {
     pub text: String,
     /// Whether it was kept; unknown where the result does not decide it.
     pub kept: Answer,
+    /// Whether more I/Os in flight may keep it: it is about throughput, and the load was a closed loop of
+    /// one depth.
+    pub more_may_keep_it: bool,
 }
 
 /// What was promised: a figure, and its bound.
@@ -68,9 +71,16 @@ pub fn promises(document: &Document) -> Vec<Promise> {
     bounds.into_iter().map(|bound| judge(document, bound)).collect()
 }
 
-/// What tells after a short time whether a promise that was kept is kept for long; none if the
-/// result is long enough, or there is nothing to doubt.
+/// What tells more: whether a promise that was kept for a short time is kept for long, or one that was
+/// not kept is kept with more I/Os in flight. None if the result leaves neither open.
 pub fn advice(document: &Document, promises: &[Promise]) -> Option<String> {
+    if promises.iter().any(|one| one.kept == Answer::No && one.more_may_keep_it) {
+        return Some(
+            "More I/Os in flight may reach more: `fathom peak` with the same options tells how many \
+             saturate the target."
+                .to_owned(),
+        );
+    }
     let measured = document.trials.iter().fold(Span(0), |sum, trial| sum + trial.window());
     let short = document.header.command != Command::Sustain && measured < SHORT;
     let kept = promises.iter().any(|one| one.kept == Answer::Yes);
@@ -142,7 +152,7 @@ fn judge(document: &Document, bound: Bound) -> Promise {
         let why =
             if own.iter().all(|one| is_void(one)) { "the result is void" } else { "too few I/Os" };
         let text = format!("{}: unknown ({why})", bound.alone());
-        return Promise { text, kept: Answer::Unknown };
+        return Promise { text, kept: Answer::Unknown, more_may_keep_it: false };
     };
     let mut text = bound.beside(estimate.value);
     if own.len() > 1 {
@@ -170,7 +180,12 @@ fn judge(document: &Document, bound: Bound) -> Promise {
         }
         Answer::Unknown => (Answer::Unknown, "too close to decide"),
     };
-    Promise { text: format!("{text}: {words}"), kept }
+    let is_closed =
+        |trial: &&Trial| trial.point.streams.iter().all(|stream| !stream.pacing.is_open());
+    let more_may_keep_it = document.header.command == Command::Run
+        && !bound.is_a_time()
+        && one.trials.iter().all(is_closed);
+    Promise { text: format!("{text}: {words}"), kept, more_may_keep_it }
 }
 
 /// Whether nothing can be learned from it. One that is void because it was faster than the rating is

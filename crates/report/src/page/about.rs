@@ -13,6 +13,11 @@ use crate::thresholds::outcomes;
 /// With more targets than this, not every target is named.
 const TARGETS: usize = 8;
 
+/// More sentences than these hide the figures: the first ones stand below the answer, the others below
+/// the tables.
+const SENTENCES: usize = 8;
+const SENTENCES_SHOWN: usize = 5;
+
 /// The title of the page.
 pub fn title(document: &Document) -> String {
     let names = figures::place_names(document);
@@ -212,12 +217,19 @@ fn conclusion(document: &Document) -> Vec<Sentence> {
         let text = "The last line of the result file was torn, and was left out.".to_owned();
         sentences.push(Sentence { tone: Tone::Doubtful, text });
     }
-    let found = document.conclusion.iter().flat_map(|conclusion| &conclusion.sentences);
-    sentences.extend(found.skip(1).map(Sentence::plain));
+    sentences.extend(found(document).0.iter().map(Sentence::plain));
     sentences.extend(only_reads(document));
     sentences.extend(promised(document));
     sentences.extend(conditions(document));
     sentences
+}
+
+/// What was found besides the answer: the sentences that stand below it, and those of a long list that
+/// stand below the tables.
+pub fn found(document: &Document) -> (&[String], &[String]) {
+    let said = document.conclusion.as_ref().map_or(&[][..], |last| &last.sentences);
+    let said = said.get(1..).unwrap_or_default();
+    said.split_at(if said.len() <= SENTENCES { said.len() } else { SENTENCES_SHOWN })
 }
 
 /// That `quick` left out its steps that write, because nobody allowed them.

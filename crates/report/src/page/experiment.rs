@@ -1,7 +1,7 @@
 //! The findings of an experiment: its charts, and its figures in tables.
 
 use super::overview::{TOGETHER, figure_heads, figures_of, legend};
-use super::{Block, Drawing, Entry, Head, Level, Spare, Spark, Table, Tone, ab, maps};
+use super::{Block, Drawing, Entry, Head, Level, Spare, Spark, Table, Tone, ab, about, maps};
 use crate::chart;
 use crate::chart::sustain::Watched;
 use crate::document::{
@@ -67,6 +67,7 @@ pub fn section(document: &Document, level: Level) -> Option<Block> {
             blocks.extend(results(&chart::so_far(document), &[], level));
         }
     }
+    blocks.extend(more_was_found(document, level));
     if !document.trials.is_empty() {
         blocks.push(Block::quiet(legend(&document.trials)));
         let many = match document.trials.len() {
@@ -80,6 +81,18 @@ pub fn section(document: &Document, level: Level) -> Option<Block> {
         }
     }
     Some(Block::section(heading(document), blocks))
+}
+
+/// The sentences of a long conclusion that do not stand below the answer.
+fn more_was_found(document: &Document, level: Level) -> Option<Block> {
+    let (_, more) = about::found(document);
+    match (more.len(), level) {
+        (0, _) => None,
+        (many, Level::Short) => Some(Block::quiet(format!(
+            "{many} more sentences are in `fathom report RESULT --details`."
+        ))),
+        _ => Some(Block::section("In words", Vec::from([Block::List(more.to_vec())]))),
+    }
 }
 
 fn heading(document: &Document) -> String {
