@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from conftest import Bench
-from fathom_hosts.cli import COMMANDS, Request, make_parser, resolve
+from fathom_hosts.cli import COMMANDS, Request, make_parser, place, resolve
 from fathom_hosts.links.local import local_links
 from fathom_hosts.refusal import Refusal
 
@@ -74,6 +76,21 @@ def test_a_refusal_is_one_line_without_a_traceback(bench: Bench) -> None:
     code, _, err = bench.run("run", "--ssh", "-oProxyCommand=x")
     assert code == 2
     assert err.count("\n") == 1 and err.startswith("error: ")
+
+
+def test_a_scheduler_without_dask_is_refused_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch, bench: Bench
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "fathom_hosts.links.cluster", raising=False)
+    request = resolved("run --scheduler tcp://127.0.0.1:1 sim:ssd")
+
+    async def enter() -> None:
+        async with place(request):
+            pass
+
+    with pytest.raises(Refusal, match="^--scheduler: needs Dask .*: install it here: pip install"):
+        asyncio.run(enter())
 
 
 def test_help_names_no_option_that_fathom_has(real_fathom: str) -> None:

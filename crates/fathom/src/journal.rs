@@ -574,7 +574,7 @@ impl<W: Write> Write for Counted<W> {
 pub fn not_created(path: &Path, cause: io::Error, other: &str) -> Error {
     let remedy = match cause.kind() {
         io::ErrorKind::AlreadyExists => {
-            "choose another name: results are never overwritten".to_owned()
+            "choose another name: files are never overwritten".to_owned()
         }
         io::ErrorKind::NotFound => format!("create its folder, or name {other}"),
         io::ErrorKind::PermissionDenied => {

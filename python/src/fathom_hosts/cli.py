@@ -94,7 +94,11 @@ async def place(request: Request) -> AsyncIterator[Sequence[Link]]:
         yield ssh_links(own.ssh, own.ssh_option, request.agent)
     else:
         # Imported only here: it takes a second, and neither ssh nor local agents need it.
-        from fathom_hosts.links.cluster import Tls, cluster_links
+        try:
+            from fathom_hosts.links.cluster import Tls, cluster_links
+        except ImportError as error:
+            remedy = "install it here: pip install dask distributed cloudpickle"
+            raise Refusal("--scheduler", f"needs Dask ({error})", remedy) from error
 
         files = (own.tls_ca, own.tls_cert, own.tls_key)
         tls = Tls(*files) if all(files) else None

@@ -311,7 +311,7 @@ pub fn free(path: &Path) -> Result<(), Error> {
         Ok(_) => Err(Error::write(
             path,
             io::ErrorKind::AlreadyExists.into(),
-            "choose another name: results are never overwritten",
+            "choose another name: files are never overwritten",
         )),
         Err(_) => {
             let folder = match path.parent() {
