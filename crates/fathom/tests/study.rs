@@ -176,7 +176,10 @@ fn what_is_faster_than_it_can_be_is_doubted_with_the_figures() {
     assert!(found.saved.iter().all(|one| one[..2] == ["zeros", "12.8MB"]), "{:?}", found.saved);
     assert!(!stdout(&output).contains("completed a write of"));
     let said = unfolded(&stdout(&output));
-    assert_has(&said, &["saturated by 8 writers with blocks of 256k, by 2 with 1m and by 2 with"]);
+    assert_has(
+        &said,
+        &["saturated by 8 writers (queue-depth 8) with blocks of 256k, by 2 with 1m"],
+    );
     let runs = stdout(&place.run(&["report", file, "--details"]));
     let line =
         "random, 12.8MB, 1: completed a write of 2150400000 bytes after 3.81 seconds for 538";
@@ -375,10 +378,10 @@ fn best_practice_comes_to_the_published_iops_and_checks_itself() {
     let times: Vec<f64> = depths.iter().map(|depth| depth / workers).collect();
     assert_eq!(times[..4], [1.0, 2.0, 3.0, 4.0], "{depths:?}");
     let said = conclusion(&document);
-    let asked = ["As the guide asks: ", "200 GiB addressed, at least 40 GB; unique data."];
+    let asked = ["As DiskSpd's guide asks: ", "200 GiB addressed, at least 40 GB; unique data."];
     assert_has(&said, &asked);
     // The guide asks for five minutes. The study does that too, unless another time is typed.
-    assert_has(&said, &["NOT as the guide asks: an official run of 5 s."]);
+    assert_has(&said, &["NOT as DiskSpd's guide asks: an official run of 5 s."]);
     let place = Place::new();
     let planned = place.run(&["study", "best-practice", "sim:study-best-practice", "--plan"]);
     assert_has(&stdout(&planned), &["then an official run of 5 min", "up to 40 of 10 s"]);
@@ -407,7 +410,10 @@ fn the_threads_of_best_practice_may_be_tied_to_cpus() {
         assert_eq!((trial.workers.len(), trial.workers[0].pinned_cpu), (1, Some(0)));
     }
     let said = conclusion(&document);
-    assert_has(&said, &["As the guide asks: 1 thread tied to 1 of ", "Its response time: p50 "]);
+    assert_has(
+        &said,
+        &["As DiskSpd's guide asks: 1 thread tied to 1 of ", "Its response time: p50 "],
+    );
     assert_has(&said, &["of what is read none repeats"]);
     let guide = "a test file of 100 GB on each of 4 to 8 LUNs; here 1 target, 16 MiB in all";
     assert_has(&plan(&[]), &[guide]);
@@ -417,7 +423,7 @@ fn the_threads_of_best_practice_may_be_tied_to_cpus() {
     let output = place.run(&[&again[..], &["--read-share", "100%"], &short].concat());
     assert!([0, 4, 5].contains(&code(&output)), "{}", stderr(&output));
     let said = unfolded(&stdout(&output));
-    let (_, not) = said.split_once("NOT as the guide asks: ").expect("something is not");
+    let (_, not) = said.split_once("NOT as DiskSpd's guide asks: ").expect("something is not");
     assert!(not.contains(" of what is read ") && not.contains(" repeat"), "{said}");
 }
 

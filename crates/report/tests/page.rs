@@ -47,14 +47,14 @@ fn the_figures_that_matter_stand_large_below_the_answer() {
         let tiles = rest.split("</dl>").next().unwrap().split("<dt>").skip(1);
         tiles.map(|tile| tile.split("</dt>").next().unwrap().to_owned()).collect()
     };
-    assert_eq!(names("void"), ["IOPS", "MB/s", "p50", "p99"]);
+    assert_eq!(names("void"), ["IOPS", "MiB/s", "p50", "p99"]);
     let quick = ["sequential reads", "sequential writes", "random reads", "random writes"];
     let unit = |nth: usize| if nth < 2 { "MB/s" } else { "IOPS" };
     let quick: Vec<String> =
         quick.iter().enumerate().map(|(nth, name)| format!("{name}, {}", unit(nth))).collect();
     assert_eq!(names("quick"), quick);
     assert_eq!(names("peak").len(), 4);
-    assert_eq!(names("peak")[..2], ["IOPS", "MB/s"]);
+    assert_eq!(names("peak")[..2], ["IOPS", "MiB/s"]);
     assert!(names("peak")[3].contains("queue depth"), "{:?}", names("peak"));
     assert_eq!(names("map").len(), 4);
     assert_eq!(names("sustain").len(), 3);
@@ -128,6 +128,11 @@ fn a_load_that_its_official_run_refutes_is_not_shown_as_the_answer() {
         class.split('"').next().unwrap().to_owned()
     };
     assert_eq!(class(&document), " is-sound");
+    let mut open = document.clone();
+    let last = open.conclusion.as_mut().unwrap();
+    let Some(document::Found::Peak(found)) = &mut last.found else { panic!("a search") };
+    found.official_is_open = true;
+    assert_eq!(class(&open), " is-suspect");
     let is_at = |trial: &document::Trial, load| trial.place.coordinates[0].value == Some(load);
     let mut official = document.trials.iter().find(|one| is_at(one, 2800.0)).unwrap().clone();
     official.place.role = document::Role::Official;

@@ -45,7 +45,7 @@ fn saturation(heard: &Heard<'_>, truth: f64, losses: &[(f64, f64)]) -> Vec<Judge
             .map(String::as_str)
             .take_while(|one| leaves_open(one))
             .collect();
-        let is_known = ["As the guide asks", "NOT as the guide asks"]
+        let is_known = ["As DiskSpd's guide asks", "NOT as DiskSpd's guide asks"]
             .iter()
             .any(|start| sentence.starts_with(start));
         if is_known || leaves_open(sentence) {
@@ -90,13 +90,10 @@ fn leaves_open(sentence: &str) -> bool {
     sentence.contains(OPEN)
 }
 
-/// "1 or 4 may be enough, at 0.4 to 0.6 times the p50: ...", "95 % of the best may need 16 or 32: ..."
+/// "1 or 4 may be enough, at 0.4 to 0.6 times the p50: ...", "16 or 32 may be needed to be sure of 95 % of the best: ..."
 fn others(sentence: &str) -> Vec<f64> {
     let clause = sentence.split(OPEN).next().unwrap_or_default();
-    let list = match clause.split_once(" of the best may need ") {
-        Some((_, above)) => above.split(", at ").next().unwrap_or_default(),
-        None => clause.split(" may be enough").next().unwrap_or_default(),
-    };
+    let list = clause.split(" may be ").next().unwrap_or_default();
     list.replace(" or ", ", ").split(", ").filter_map(number).collect()
 }
 

@@ -208,6 +208,10 @@ fn one_request(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
             judged.push(second_worker(part, second())?);
             continue;
         }
+        if part.starts_with("how many times ") && part.ends_with(" is unknown") {
+            judged.push(Judged::open(TIMES, part));
+            continue;
+        }
         let (workers, figures) = part.split_once(" worker")?;
         let Some((_, times)) = figures.split_once(", ") else { continue };
         judged.push(scaled(part, times, truth(name, workers) / truth("disk", workers))?);
@@ -215,11 +219,12 @@ fn one_request(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     Some(judged)
 }
 
+const TIMES: &str = "times at one request";
+
 /// "4.0 times (3.9 to 4.1)", "how many times is unknown".
 fn scaled(sentence: &str, said: &str, truth: f64) -> Option<Judged> {
-    const KIND: &str = "times at one request";
     if said == "how many times is unknown" {
-        return Some(Judged::open(KIND, sentence));
+        return Some(Judged::open(TIMES, sentence));
     }
     let (value, ends) = said.split_once(" times")?;
     let (low, high) = match ends.trim().strip_prefix('(') {
@@ -227,7 +232,7 @@ fn scaled(sentence: &str, said: &str, truth: f64) -> Option<Judged> {
         None => (value, value),
     };
     let (low, high): (f64, f64) = (low.parse().ok()?, high.parse().ok()?);
-    Some(Judged::holds(KIND, sentence, low - 0.051 <= truth && truth <= high + 0.051))
+    Some(Judged::holds(TIMES, sentence, low - 0.051 <= truth && truth <= high + 0.051))
 }
 
 /// The cost or the gain of the second worker.

@@ -80,6 +80,9 @@ pub struct PeakFound {
     pub equals: Vec<f64>,
     /// The best throughput of all.
     pub best: Option<Estimate>,
+    /// Whether the official run at the answer was above the objective, although not beyond chance.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub official_is_open: bool,
 }
 
 /// The knowledge of a search about one value.

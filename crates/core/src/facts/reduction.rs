@@ -251,10 +251,14 @@ impl Reduction {
     /// The results, in one sentence each.
     pub fn sentences(&self) -> Vec<String> {
         if self.reduces() == Answer::No {
+            // A gain of less than half a percent would be written as none.
+            let most = match self.at_most() * 100.0 {
+                most if most < 0.5 => "less than 1 %".to_owned(),
+                most => format!("at most {most:.0} %"),
+            };
             return Vec::from([format!(
                 "It was not seen to compress, to deduplicate or to skip zeros: compressible data, \
-                 repeated data and zeros gain at most {:.0} % over unique data.",
-                self.at_most() * 100.0
+                 repeated data and zeros gain {most} over unique data."
             )]);
         }
         let each = self.answers().into_iter().zip(self.kinds());

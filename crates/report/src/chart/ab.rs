@@ -33,7 +33,7 @@ pub fn charts(document: &Document, found: &AbFound) -> Vec<Chart> {
         chart(
             "distributions",
             format!("Distribution of the {time} on both sides"),
-            "All trials of a side together. Every nine has the same width.".to_owned(),
+            "All trials of a side together. Each further nine of the percentile (90, 99, 99.9 %) has the same width.".to_owned(),
             overlaid([("A", a), ("B", b)].map(|(name, spot)| (name.to_owned(), times(spot)))),
         ),
     ])

@@ -10,7 +10,7 @@ use crate::figures;
 use crate::results::refuted;
 
 /// The shortest distance between labels of an axis, as a share of it.
-const TICKS_APART: f64 = 0.08;
+const TICKS_APART: f64 = 0.12;
 
 /// All charts of a search.
 pub fn charts(document: &Document, found: &PeakFound) -> Vec<Chart> {
@@ -191,9 +191,9 @@ fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
     }
 }
 
-/// The size of the plot into which labels have to fit, in dots of the screen: half of the page's
-/// width.
-const PLOT: (f64, f64) = (380.0, 190.0);
+/// The size of the plot into which labels have to fit, in dots of the screen: the width of a phone, on
+/// which a plot is narrower than half of a page.
+const PLOT: (f64, f64) = (280.0, 190.0);
 /// The width of a letter of a label, the height of a line, and the distance from its dot.
 const LETTER: (f64, f64) = (7.0, 14.0);
 const ASIDE: f64 = 8.0;
@@ -262,7 +262,10 @@ fn throughput(document: &Document, found: &PeakFound) -> Chart {
     let mut meaning = String::new();
     if let (Some(enough), Some(best)) = (found.enough, &found.best) {
         let name = format!("{} of the best", figures::percent(enough));
-        meaning = format!(" The broken line is {name}.");
+        meaning = format!(
+            " The broken line is {name}. A setting counts as enough unless the odds are three to one \
+             that it is below."
+        );
         series.insert(0, rule(name, Paint::Muted, read(found, best.value) * enough, &dots));
     }
     Chart {
@@ -321,6 +324,7 @@ mod tests {
             choice: Some(choice),
             equals: Vec::new(),
             best: None,
+            official_is_open: false,
         };
         let dot = |&(rate, x, y): &(f64, f64, f64)| {
             (rate, Dot { x, y: Some(y), half: None, label: value(rate), about: String::new() })

@@ -108,7 +108,7 @@ pub fn charts(trial: &Trial, number: usize) -> Vec<Chart> {
     };
     let throughput = "I/Os per second over the measurement window.";
     let times = "Percentiles in ms, on a logarithmic scale.";
-    let distribution = "Every nine has the same width.";
+    let distribution = "Each further nine of the percentile (90, 99, 99.9 %) has the same width.";
     Vec::from([
         chart("rates", "IOPS over time".to_owned(), throughput, rates(trial)),
         chart("times", over_time, times, times_of(trial)),

@@ -7,6 +7,7 @@ use fathom_core::stats::Ratio;
 
 use super::{HistoryChange, HistoryGroup, HistorySeries};
 use crate::comparison::{FactDifference, FactWeight};
+use crate::document::Metric;
 use crate::figures;
 
 /// More facts than these are in the table.
@@ -31,7 +32,11 @@ pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
         [] => {
             let few = too_few(&short, &tested).map_or(String::new(), |few| format!("; {few}"));
             let what = counted(results(&tested), "result");
-            format!("No change was found in {what}{}{few}.", of_what(&tested))
+            let level = match tested.as_slice() {
+                [only] => levels(only),
+                _ => String::new(),
+            };
+            format!("No change was found in {what}{}{level}{few}.", of_what(&tested))
         }
         [(group, series), more @ ..] => {
             let whose = match groups.len() {
@@ -53,6 +58,19 @@ pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
             format!("{whose}{}{more}{few}", series.sentence)
         }
     }
+}
+
+/// ": IOPS 36,400, p99 1.20 ms": the level of a group without a change; empty if it has several points.
+fn levels(group: &HistoryGroup) -> String {
+    let is_shown = |one: &&HistorySeries| {
+        one.point.is_empty() && matches!(one.figure, Metric::Iops | Metric::Quantile(_))
+    };
+    let shown = group.series.iter().filter(is_shown).filter_map(|one| {
+        let level = one.levels.last()?;
+        Some(format!("{} {}", one.figure.name(), one.figure.text(level.mean)))
+    });
+    let shown: Vec<String> = shown.collect();
+    if shown.is_empty() { String::new() } else { format!(": {}", shown.join(", ")) }
 }
 
 fn results(groups: &[&HistoryGroup]) -> usize {

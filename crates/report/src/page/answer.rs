@@ -32,6 +32,7 @@ pub fn answer(document: &Document) -> Sentence {
         Some(Verdict::Sound)
             if ended(document).is_some()
                 || refuted(document).is_some()
+                || official_is_open(document)
                 || !conditions.is_empty() =>
         {
             Tone::Doubtful
@@ -52,6 +53,12 @@ pub fn answer(document: &Document) -> Sentence {
     let found = found.chain(failed);
     let parts: Vec<String> = found.chain(ended(document)).chain(worth(document)).collect();
     Sentence { tone, text: parts.join("; ") }
+}
+
+/// Whether a search for the peak answers by its probes, and its official run leaves the objective open.
+fn official_is_open(document: &Document) -> bool {
+    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    matches!(found, Some(Found::Peak(found)) if found.official_is_open)
 }
 
 /// What it found if it compared two sides.
@@ -101,7 +108,7 @@ fn of_point(point: &Spot<'_>) -> String {
     format!("{}{}{trials}: {}", first.point.name, hosts::on_each(first), figures_of(point))
 }
 
-/// "; 95 % of the best may need 512, at 2.2 times the p50": the settings that a search for the peak
+/// "; 512 may be needed to be sure of 95 % of the best, at 2.2 times the p50": the settings that a search for the peak
 /// cannot distinguish from the one that it chose; empty if there are none.
 fn as_well(document: &Document) -> String {
     let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());

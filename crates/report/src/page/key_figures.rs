@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use fathom_core::differences::{RatioInWords, figure_in_words};
+use fathom_core::differences::{RatioInWords, figure_in_words, figure_text};
 use fathom_core::experiment::LoadCost;
 use fathom_core::stats::{Comparison, Estimate, Level};
 
@@ -66,8 +66,10 @@ fn mb(bytes: f64) -> String {
 
 /// Throughput and response times of one load; `caveat` goes with the names of the times.
 fn of_summary(summary: &Summary, caveat: &str) -> Vec<Tile> {
+    // In the unit of the tables below it.
+    let mib = |bytes| figures::significant(figures::mib(bytes));
     let rates =
-        [tile("IOPS", summary.iops, figures::significant), tile("MB/s", summary.bandwidth, mb)];
+        [tile("IOPS", summary.iops, figures::significant), tile("MiB/s", summary.bandwidth, mib)];
     let times = QUANTILES.iter().zip(&summary.quantiles).take(2);
     let times =
         times.map(|(quantile, time)| tile(format!("{quantile}{caveat}"), *time, figures::time));
@@ -108,7 +110,8 @@ fn of_sides(found: &AbFound) -> Vec<Tile> {
     let known = found.figures.iter().filter(|one| one.figure != "mean");
     let tile = |one: &ComparedFigure| {
         let change = RatioInWords { value: one.ratio?.value, interval: None };
-        let name = format!("{}, B against A", figure_in_words(&one.figure));
+        let [a, b] = [one.a?, one.b?].map(|value| figure_text(&one.figure, value));
+        let name = format!("{}, B against A ({b} against {a})", figure_in_words(&one.figure));
         Some((name, Entry::figure(change.signed())))
     };
     known.filter_map(tile).take(3).collect()

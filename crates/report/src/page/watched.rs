@@ -12,7 +12,7 @@ use super::{
 };
 use crate::chart;
 use crate::figures::{self, carried};
-use crate::watched::{WatchedDisk, WatchedResult};
+use crate::watched::{OTHERS, WatchedDisk, WatchedResult};
 
 /// The percentiles in the table.
 const QUANTILES: [Quantile; 3] = [Quantile(0.5), Quantile(0.99), Quantile(0.999)];
@@ -77,6 +77,9 @@ fn answer(result: &WatchedResult, busiest: Option<(usize, &WatchedDisk)>) -> Sen
             (None, Some(mean)) => text += &format!("; {name} mean {}", time(mean)),
             (None, None) => {}
         }
+    }
+    if let Some((name, share)) = main_program(disk) {
+        text += &format!("; {} of the I/Os by {name}", percent(share));
     }
     Sentence { tone: Tone::Strong, text }
 }
@@ -290,11 +293,24 @@ fn peaks(result: &WatchedResult, disk: &WatchedDisk) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
+/// The I/Os of all programs.
+fn all_ios(disk: &WatchedDisk) -> u64 {
+    disk.programs.values().map(|caused| caused.ios()).sum()
+}
+
+/// The program with the most I/Os, and its share of those of all programs.
+fn main_program(disk: &WatchedDisk) -> Option<(&str, f64)> {
+    let (name, caused) = disk.programs.iter().max_by_key(|(_, caused)| caused.ios())?;
+    // Those that caused least are one, which has no name.
+    (0 < caused.ios() && name != OTHERS)
+        .then(|| (name.as_str(), caused.ios() as f64 / all_ios(disk) as f64))
+}
+
 /// The programs by their share of the I/Os.
 fn programs(disk: &WatchedDisk) -> Option<Table> {
     let mut all: Vec<_> = disk.programs.iter().collect();
     all.sort_by_key(|(_, caused)| std::cmp::Reverse(caused.ios()));
-    let sum: u64 = all.iter().map(|(_, caused)| caused.ios()).sum();
+    let sum = all_ios(disk);
     let heads = ["reads", "writes", "read", "written"].map(Head::figures);
     let heads = [Head::words("program"), Head::words("share of I/Os")].into_iter().chain(heads);
     let mut table = Table::new("", heads);

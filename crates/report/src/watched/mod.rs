@@ -26,6 +26,9 @@ pub const WATCH_FORMAT: &str = "fathom-watch";
 /// misunderstand; a field that is added is none.
 pub const WATCH_FORMAT_VERSION: u32 = 1;
 
+/// The name of the programs that caused least, together.
+pub(crate) const OTHERS: &str = "others";
+
 /// One line of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "line", rename_all = "snake_case")]

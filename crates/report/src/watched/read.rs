@@ -7,7 +7,9 @@ use std::io::{self, BufRead, Read};
 use fathom_core::Span;
 use fathom_core::watch::{Busiest, Caused, Counted, History, Observed};
 
-use super::{WATCH_FORMAT, WATCH_FORMAT_VERSION, WatchEnd, WatchHeader, WatchLine, WatchStretch};
+use super::{
+    OTHERS, WATCH_FORMAT, WATCH_FORMAT_VERSION, WatchEnd, WatchHeader, WatchLine, WatchStretch,
+};
 
 /// The pieces of a history: as many as a chart can show.
 const PIECES: usize = 720;
@@ -234,7 +236,7 @@ impl WatchedDisk {
         for program in &stretch.programs {
             let is_full = PROGRAMS <= self.programs.len();
             let is_known = self.programs.contains_key(&program.name);
-            let name = if is_full && !is_known { "others" } else { &program.name };
+            let name = if is_full && !is_known { OTHERS } else { &program.name };
             self.programs.entry(name.to_owned()).or_default().add(&program.caused());
         }
         Ok(())

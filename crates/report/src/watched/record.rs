@@ -3,7 +3,7 @@
 use fathom_core::Span;
 use fathom_core::watch::{Caused, Counted, Observed};
 
-use super::{ObservedSlice, ProgramShare, WatchLine, WatchStretch};
+use super::{OTHERS, ObservedSlice, ProgramShare, WatchLine, WatchStretch};
 
 /// The intervals of a stretch: a minute of seconds.
 const INTERVALS: usize = 60;
@@ -140,7 +140,7 @@ fn named(mut programs: Vec<(String, Caused)>) -> Vec<ProgramShare> {
     if !others.is_empty() {
         let mut sum = Caused::default();
         others.iter().for_each(|(_, caused)| sum.add(caused));
-        named.push(ProgramShare::new("others", &sum));
+        named.push(ProgramShare::new(OTHERS, &sum));
     }
     named
 }

@@ -338,6 +338,7 @@ pub fn peak() -> Document {
         choice: Some(8.0),
         equals: Vec::from([8.0, 12.0, 16.0, 64.0]),
         best,
+        official_is_open: false,
     });
     let sentences =
         ["Queue depth 8 saturates this target: 4,826 IOPS, p50 1.67 ms (in the probes 100 % \
@@ -393,6 +394,7 @@ pub fn objective() -> Document {
         choice,
         equals: choice.into_iter().collect(),
         best,
+        official_is_open: false,
     });
     let sentences = ["2,800 IOPS is the highest load at which p99 stays below 2 ms."];
     Document {

@@ -344,6 +344,14 @@ impl Peak {
         }
     }
 
+    /// Whether the official run at the answer is above the objective, although not beyond chance.
+    fn official_is_open(&self) -> bool {
+        let Search::Load { objective, .. } = self.search else { return false };
+        let official = self.official_shown.filter(|one| self.choice() == Some(one.value));
+        let time = official.and_then(|one| one.response_time);
+        time.is_some_and(|time| (objective.bound.0 as f64) < time.value)
+    }
+
     /// The value to probe next; none from the official run on, even if that leaves a question open.
     fn next_value(&self) -> Option<f64> {
         if self.official_shown.is_some() {
@@ -404,6 +412,7 @@ impl Peak {
             probes,
             choice: self.choice(),
             equals,
+            official_is_open: self.official_is_open(),
         }
     }
 

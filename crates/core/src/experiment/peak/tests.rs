@@ -484,17 +484,19 @@ fn what_could_be_the_answer_as_well_is_said_with_its_response_time() {
             choice: Some(256.0),
             equals: equals.to_vec(),
             best: None,
+            official_is_open: false,
         })
     };
     let times = [160.0, 270.0, 600.0, 1300.0];
-    let above = "95 % of the best may need 512 or 1,024, at 2.2 to 4.8 times the p50";
+    let above =
+        "512 or 1,024 may be needed to be sure of 95 % of the best, at 2.2 to 4.8 times the p50";
     assert_eq!(of(times, &[256.0, 512.0, 1024.0]), [above]);
     let below = "128 may be enough, at 0.59 times the p50";
     assert_eq!(of(times, &[128.0, 256.0]), [below]);
     assert_eq!(of(times, &[256.0]), [""; 0]);
     // Chance can explain the difference.
     let alike = [160.0, 270.0, 274.0, 1300.0];
-    assert_eq!(of(alike, &[256.0, 512.0]), ["95 % of the best may need 512"]);
+    assert_eq!(of(alike, &[256.0, 512.0]), ["512 may be needed to be sure of 95 % of the best"]);
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn doubts(found: &PeakFound, noise: f64) -> Vec<String> {
 }
 
 /// The settings that could be the answer as well, those below it and those above it in a clause each:
-/// "95 % of the best may need 512 or 1,024, at 2.2 to 4.8 times the p50". So a reader to whom the
+/// "512 or 1,024 may be needed to be sure of 95 % of the best, at 2.2 to 4.8 times the p50". So a reader to whom the
 /// response time matters sees what they cost. None for a search for a load.
 pub fn as_well(found: &PeakFound) -> Vec<String> {
     let (Some(choice), Some(enough)) = (found.choice, found.enough) else { return Vec::new() };
@@ -171,7 +171,7 @@ pub fn as_well(found: &PeakFound) -> Vec<String> {
     let sides = [
         side(&|value| value < choice, &|names| format!("{names} may be enough")),
         side(&|value| choice < value, &|names| {
-            format!("{} of the best may need {names}", percent(enough))
+            format!("{names} may be needed to be sure of {} of the best", percent(enough))
         }),
     ];
     sides.into_iter().flatten().collect()
@@ -298,11 +298,10 @@ fn highest_load(
     misses: Option<(f64, bool)>,
 ) -> String {
     let official = peak.official_shown.and_then(|one| one.response_time);
-    let is_above = official.is_some_and(|one| (objective.bound.0 as f64) < one.value);
     let in_words = |shown| quantile_of(objective, shown).map(|time| format!(" ({time})"));
     let [official, probed] = [official, peak.probe(meets).response_time_ns].map(in_words);
     let time = match (official, probed) {
-        (Some(official), probed) if is_above => format!(
+        (Some(official), probed) if peak.official_is_open() => format!(
             " by its probes{}, and its official run leaves it open{official}",
             probed.unwrap_or_default()
         ),

@@ -45,7 +45,7 @@ pub(super) fn sentences(sweep: &Sweep, drives: &[Drives]) -> Vec<String> {
     sentences
 }
 
-/// "mixed:5% costs 34 % of sequential reads and 60 % of sequential writes; random costs 83 % and 72 %",
+/// "mixed:5% (5 % of I/Os jump) costs 34 % of sequential reads and 60 % of sequential writes; random costs 83 % and 72 %",
 /// for several drives "... and 60 % of sequential writes on sas, 52 % and 23 % on sata2": what the first
 /// and the last mix cost. None if a figure is missing.
 fn answer(sweep: &Sweep, drives: &[Drives], mixes: &[String]) -> Option<String> {
@@ -73,10 +73,18 @@ fn answer(sweep: &Sweep, drives: &[Drives], mixes: &[String]) -> Option<String> 
             })
         };
         let each: Vec<String> = known.iter().enumerate().map(on_drive).collect::<Option<_>>()?;
-        Some(format!("{} costs {}", mixes[*end], each.join(", ")))
+        Some(format!("{} costs {}", explained(&mixes[*end]), each.join(", ")))
     };
     let parts: Vec<String> = ends.iter().enumerate().map(of_end).collect::<Option<_>>()?;
     (!rest.is_empty() && drives.len() <= DRIVES).then(|| format!("{}.", parts.join("; ")))
+}
+
+/// "mixed:5% (5 % of I/Os jump)": the mix as it is typed, and what it means if its name does not say it.
+fn explained(mix: &str) -> String {
+    match mix.strip_prefix("mixed:").and_then(|share| share.strip_suffix('%')) {
+        Some(share) => format!("{mix} ({share} % of I/Os jump)"),
+        None => mix.to_owned(),
+    }
 }
 
 /// The mixes that are compared: each with the first, and the last with the one before it.

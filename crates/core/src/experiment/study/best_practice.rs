@@ -58,7 +58,9 @@ impl BestPractice {
         if sentences.is_empty() {
             return Conclusion { sentences, ..conclusion };
         }
-        for (passed, head) in [(true, "As the guide asks"), (false, "NOT as the guide asks")] {
+        for (passed, head) in
+            [(true, "As DiskSpd's guide asks"), (false, "NOT as DiskSpd's guide asks")]
+        {
             let list = all(passed);
             if !list.is_empty() {
                 sentences.push(format!("{head}: {list}."));

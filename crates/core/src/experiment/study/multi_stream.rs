@@ -218,6 +218,8 @@ fn one_request(
     };
     let shares: Vec<Option<Ratio>> = pairs.iter().zip(shares(&groups, &pairs)).map(tell).collect();
     let (against, falls) = shares.split_at(count);
+    // What is true of all is said once.
+    let none_is_known = !alone.is_empty() && against.iter().flatten().all(|one| is_guess(*one));
     let parts: Vec<String> = own
         .iter()
         .zip(against)
@@ -226,6 +228,7 @@ fn one_request(
             let level = best(results).map_or(0.0, |(_, value)| value);
             let shown = sweep.in_words(level);
             match share {
+                Some(_) if none_is_known => format!("{workers} {who} {shown}"),
                 Some(ratio) if is_guess(*ratio) => {
                     format!("{workers} {who} {shown}, how many times is unknown")
                 }
@@ -250,11 +253,19 @@ fn one_request(
         }
         _ => "; what the second worker costs or gains is unknown".to_owned(),
     });
-    let of = alone.first().and(single);
-    let of = of.map_or(String::new(), |single| format!(", in multiples of {}", single.name));
+    let of = alone.first().and(single).map(|single| &single.name);
+    let (of, unknown) = match of {
+        None => (String::new(), String::new()),
+        Some(single) if none_is_known => {
+            (String::new(), format!("; how many times {single} these are is unknown"))
+        }
+        Some(single) => (format!(", in multiples of {single}"), String::new()),
+    };
     let (name, verb) = (&array.name, verb(direction));
-    (!parts.is_empty())
-        .then(|| format!("{name}, {verb} with one request each{of}: {}{second}.", parts.join("; ")))
+    (!parts.is_empty()).then(|| {
+        let parts = parts.join("; ");
+        format!("{name}, {verb} with one request each{of}: {parts}{unknown}{second}.")
+    })
 }
 
 /// The best of writes as a share of the best of reads: "/dev/md5, writes beside reads: 25 % of them

@@ -48,7 +48,7 @@ pub(super) fn sentences(sweep: &Sweep, full_stripe: Option<Bytes>) -> Vec<String
     sentences
 }
 
-/// "The target is saturated by 8 writers with blocks of 256k, by 2 with 1m and by 2 with 12.8MB; the
+/// "The target is saturated by 8 writers (queue-depth 8) with blocks of 256k, by 2 with 1m and by 2 with 12.8MB; the
 /// highest is 893.6 MiB/s (937 MB/s) with 12.8MB; zeros are too fast at block-size 12.8MB." None if the
 /// curves differ in more than their blocks: then each has a sentence.
 fn answer(sweep: &Sweep, random: &[Result<'_>]) -> Option<String> {
@@ -70,7 +70,7 @@ fn answer(sweep: &Sweep, random: &[Result<'_>]) -> Option<String> {
         let who = match found.enough {
             Some((at, _)) if at + 1 < curve.dots.len() || !found.unsure.is_empty() => {
                 let label = curve.dots[at].load.label.as_str();
-                if nth == 0 { writers(name, label) } else { label.to_owned() }
+                if nth == 0 { first(name, label) } else { label.to_owned() }
             }
             Some(_) => "more writers than were measured".to_owned(),
             None => "an unknown number of writers".to_owned(),
@@ -100,6 +100,14 @@ fn answer(sweep: &Sweep, random: &[Result<'_>]) -> Option<String> {
 /// Whether an axis has several values.
 fn varies(sweep: &Sweep, axis: &str) -> bool {
     sweep.axes().iter().any(|known| known.name == axis && 1 < known.labels.len())
+}
+
+/// "8 writers (queue-depth 8)": as in tables, where the axis has its own name.
+fn first(axis: &str, label: &str) -> String {
+    match writers(axis, label) {
+        who if axis == CONCURRENCY && !who.starts_with(axis) => format!("{who} ({axis} {label})"),
+        who => who,
+    }
 }
 
 /// "8 writers". Workers that each have several in flight are not writers, and 8/worker is not a number.

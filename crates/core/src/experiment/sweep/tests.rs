@@ -226,7 +226,7 @@ fn of_points_that_are_as_high_the_answer_names_the_one_with_the_fewest_in_flight
         said[..2],
         [
             "Bandwidth is highest at block-size 64k, queue-depth 8: 250 MiB/s \u{b1} 0 % (2 trials); 2 \
-             more points cannot be told from it, and the longest p99 among them is 8 times as long.",
+             more points cannot be told from it, with a p99 up to 8 times as long as its own.",
             "These cannot be told from the highest: block-size 64k, queue-depth 16; block-size 64k, \
              queue-depth 64.",
         ]

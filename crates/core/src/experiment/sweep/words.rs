@@ -130,7 +130,7 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     sentences
 }
 
-/// "; 3 more points cannot be told from it, and the longest p99 among them is 8 times as long".
+/// "; 3 more points cannot be told from it, with a p99 up to 8 times as long as its own".
 fn others(highest: &HighestLevel, costs: &[LoadCost]) -> String {
     let equals = &highest.equals;
     let longest = costs[highest.place].times_as_long(equals.iter().map(|one| costs[*one]));
@@ -139,12 +139,14 @@ fn others(highest: &HighestLevel, costs: &[LoadCost]) -> String {
         (0, _) => String::new(),
         (1, None) => "; 1 more point cannot be told from it".to_owned(),
         (1, Some(times)) => {
-            format!("; 1 more point cannot be told from it, and its p99 is {times} times as long")
+            format!(
+                "; 1 more point cannot be told from it, with a p99 {times} times as long as its own"
+            )
         }
         (n, None) => format!("; {n} more points cannot be told from it"),
         (n, Some(times)) => format!(
-            "; {n} more points cannot be told from it, and the longest p99 among them is {times} \
-             times as long"
+            "; {n} more points cannot be told from it, with a p99 up to {times} times as long as its \
+             own"
         ),
     }
 }
