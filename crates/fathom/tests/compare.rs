@@ -89,6 +89,12 @@ fn a_device_that_is_slower_is_found_with_its_size_and_fails_a_condition() {
     let (ended, text) = fails("mean worse than 10%");
     assert_eq!(ended, 7, "{text}");
     assert_has(&text, &["undecided mean worse than 10%: mean"]);
+    // Of several sides it names the one that fails.
+    sweep(&place, &device("100us"), "8", "3", "same.jsonl");
+    let three = ["before.jsonl", "same.jsonl", "after.jsonl", "--fail-if", "iops worse than 4%"];
+    let (ended, text) = compared(&place, &three);
+    assert_eq!(ended, 6, "{text}");
+    assert_has(&text, &[" in after (and at 1 more)"]);
     // A faster one is no regression.
     let (ended, text) =
         compared(&place, &["after.jsonl", "before.jsonl", "--fail-if", "p99 worse than 1%"]);
@@ -313,11 +319,14 @@ fn a_comparison_in_one_go_has_the_conditions_of_two_sides() {
             assert_has(&stderr(&output), &["--fail-if iops worse than", "IOPS", "lower ("]);
         }
     }
+    let output = place.run(&[&sides[..], &rest, &["--fail-if", "p50>440us"]].concat());
+    assert_eq!(code(&output), 6, "{}", stderr(&output));
+    assert_has(&stderr(&output), &["--fail-if 'p50>440us': p50 is ", " with B"]);
     let one = ["run", "sim:queue", "-d", "200ms", "--fail-if", "p99 worse than 5%"];
     let output = place.run(&one);
     assert_eq!(code(&output), 2, "{}", stderr(&output));
     assert_has(&stderr(&output), &["it compares two sides", "fathom ab"]);
-    assert_eq!(place.names().iter().filter(|name| name.ends_with(".jsonl")).count(), 3);
+    assert_eq!(place.names().iter().filter(|name| name.ends_with(".jsonl")).count(), 4);
 }
 
 #[test]

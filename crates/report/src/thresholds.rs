@@ -1,5 +1,6 @@
 //! Thresholds: the conditions under which a result counts as failed, such as a p99 above 2 ms.
 
+use fathom_core::experiment::ab::SIDE;
 use fathom_core::facts::Answer;
 use fathom_core::stats::Estimate;
 use fathom_core::typed_word;
@@ -200,6 +201,10 @@ impl<'a> Measured<'a> {
     /// These trials of one point; none without a trial.
     pub fn of(trials: impl IntoIterator<Item = &'a Trial>) -> Option<Self> {
         let trials: Vec<&Trial> = trials.into_iter().collect();
-        Some(Self { name: trials.first()?.point.name.clone(), trials })
+        let first = trials.first()?;
+        // The sides of a comparison have the same point, or nearly.
+        let side = first.place.coordinates.iter().find(|at| at.axis == SIDE);
+        let name = side.map_or(&first.point.name, |side| &side.label).clone();
+        Some(Self { name, trials })
     }
 }

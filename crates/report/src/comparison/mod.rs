@@ -57,7 +57,7 @@ pub fn compare<'a>(sides: Sides<'a>, question: &Question) -> Compared<'a> {
         weighed.push(matched.pairs.into_iter().map(weigh).collect());
         refused.push(matched.refused);
     }
-    let requirements = requirement::judge(question, &weighed, alpha);
+    let requirements = requirement::judge(question, &sides, &weighed, alpha);
     // All figures of all points are one family: each is a chance of a false alarm.
     let family: Vec<Option<Difference>> =
         weighed.iter().flatten().flat_map(Weighed::differences).collect();

@@ -5,7 +5,7 @@ use fathom_core::facts::Answer;
 use fathom_core::stats::{Difference, Figure};
 
 use super::Question;
-use super::model::{KnownRatio, RequirementOutcome};
+use super::model::{KnownRatio, RequirementOutcome, Side};
 use super::weighing::Weighed;
 
 /// A condition under which a comparison fails: a figure is worse by more than a bound.
@@ -20,29 +20,39 @@ pub struct Requirement {
 }
 
 /// Judges all conditions at all points together: the more there are, the wider each interval is
-/// (Bonferroni's inequality). In a share `alpha` of comparisons any of them may be wrong.
+/// (Bonferroni's inequality). In a share `alpha` of comparisons any of them may be wrong. Each of `weighed`
+/// belongs to a side after the first.
 pub fn judge(
     question: &Question,
+    sides: &[Side],
     weighed: &[Vec<Weighed<'_>>],
     alpha: f64,
 ) -> Vec<RequirementOutcome> {
     let all = &question.requirements;
-    let points: Vec<&Weighed<'_>> = weighed.iter().flatten().collect();
-    let known = all.iter().flat_map(|one| points.iter().filter_map(|it| it.difference(one.figure)));
+    let mut points: Vec<(String, &Weighed<'_>)> = Vec::new();
+    for (side, of_side) in sides.iter().skip(1).zip(weighed) {
+        let place = |point: &Weighed<'_>| match weighed.len() {
+            1 => point.compared.pair.name.clone(),
+            _ => format!("{} in {}", point.compared.pair.name, side.name),
+        };
+        points.extend(of_side.iter().map(|point| (place(point), point)));
+    }
+    let known =
+        all.iter().flat_map(|one| points.iter().filter_map(|it| it.1.difference(one.figure)));
     let alpha = alpha / known.count().max(1) as f64;
     all.iter().map(|one| one.judged(&points, alpha)).collect()
 }
 
 impl Requirement {
-    fn judged(&self, points: &[&Weighed<'_>], alpha: f64) -> RequirementOutcome {
+    /// At points with their places.
+    fn judged(&self, points: &[(String, &Weighed<'_>)], alpha: f64) -> RequirementOutcome {
         let typed = &self.typed;
         if points.is_empty() {
             let text = format!("{typed}: there is nothing to compare");
             return RequirementOutcome { typed: typed.clone(), holds: Answer::Unknown, text };
         }
         let mut found: [Vec<String>; 2] = Default::default();
-        for point in points {
-            let name = &point.compared.pair.name;
+        for (name, point) in points {
             match point.difference(self.figure).map(|known| self.of(known, alpha)) {
                 Some((Answer::Yes, words)) => found[0].push(format!("{words} at {name}")),
                 Some((Answer::No, _)) => {}
