@@ -343,6 +343,16 @@ fn access_mix_comes_to_the_published_figures_and_order() {
         &said,
         &["drive=sas, writes: sequential", "requests per disk gain ", "gain next to nothing"],
     );
+    // What few read stands below the tables, and a table has what the sentences compare.
+    let highest = "MiB/s, the highest by queue-depth, read-share 100%\n";
+    assert_has(&text, &[highest, " more sentences are in `fathom report RESULT --details`."]);
+    let rows = text.split(highest).nth(1).unwrap().lines().take(3).map(str::to_owned);
+    let rows: Vec<Vec<String>> =
+        rows.map(|row| row.split_whitespace().map(str::to_owned).collect()).collect();
+    assert_eq!(rows[0][3..], ["sequential", "mixed:5%", "mixed:20%", "random"], "{rows:?}");
+    let sas =
+        |mix: &str| bandwidth(&document, &[&target("sas"), "100%", mix, "3/disk"]) / 1048576.0;
+    assert_eq!(rows[1][1].parse::<f64>().unwrap(), sas("sequential").round(), "{rows:?}");
     // 333 of 540 MB/s; 121 MB/s against 62; and the published statements about all four.
     let [sas, sata2] = ["sas", "sata2"].map(target);
     assert_has(

@@ -20,6 +20,12 @@ const ROWS: usize = 60;
 /// More runs than this are not listed if space is limited.
 const RUNS_SHOWN: usize = 12;
 
+/// The axes of the load.
+const LOADS: [&str; 2] = ["queue-depth", "workers"];
+
+/// With more tables of the highest results than this, they would hide the charts.
+const HIGHEST: usize = 4;
+
 /// With more matrices than this, only the charts are shown.
 const MATRICES: usize = 24;
 
@@ -36,8 +42,10 @@ pub fn section(document: &Document, level: Level) -> Option<Block> {
     let mut blocks = Vec::new();
     match found {
         Some(Found::Sweep(sweep)) => {
+            let all = Results::of(document, &[Role::Result]);
+            blocks.extend(highest(&all).into_iter().map(Block::Table));
             blocks.extend(charts());
-            blocks.extend(results(&Results::of(document, &[Role::Result]), &[], level));
+            blocks.extend(results(&all, &[], level));
             blocks.extend(cut_off(&sweep.cut_off));
             blocks.extend(runs(document, level));
         }
@@ -137,6 +145,17 @@ impl Cells {
         }
     }
 
+    /// The figure, for comparisons; 0 if it is unknown.
+    fn value(self, spot: &Spot<'_>) -> f64 {
+        let value = match self {
+            Self::Iops => spot.summary.iops.map(|one| one.value),
+            Self::Bandwidth => spot.summary.bandwidth.map(|one| one.value),
+            Self::Mean => spot.mean_and_max.map(|(mean, _)| mean),
+            Self::Max => spot.mean_and_max.map(|(_, max)| max as f64),
+        };
+        value.unwrap_or_default()
+    }
+
     fn text(self, spot: &Spot<'_>) -> Option<String> {
         Some(match self {
             Self::Iops => figures::significant(spot.summary.iops?.value),
@@ -175,6 +194,47 @@ fn results(results: &Results<'_>, cells: &[Cells], level: Level) -> Vec<Block> {
     }
     blocks.extend(matrices);
     blocks
+}
+
+/// The highest throughput over all loads by the axes that are no load: the first of them down, the last to
+/// the right, a table for each combination of the others. Empty if fewer than two of these axes vary, or
+/// if the tables would be many.
+fn highest(results: &Results<'_>) -> Vec<Table> {
+    let varies = |axis: &usize| results.axes[*axis].labels.len() > 1;
+    let is_load = |axis: &usize| LOADS.contains(&results.axes[*axis].name.as_str());
+    let (loads, others): (Vec<usize>, Vec<usize>) =
+        (0..results.axes.len()).filter(varies).partition(is_load);
+    let [down, panels @ .., right] = others.as_slice() else { return Vec::new() };
+    let key = |spot: &Spot<'_>| panels.iter().map(|axis| spot.steps[*axis]).collect::<Vec<_>>();
+    let mut keys: Vec<Vec<usize>> = results.spots.iter().map(key).collect();
+    keys.sort();
+    keys.dedup();
+    if loads.is_empty() || HIGHEST < keys.len() {
+        return Vec::new();
+    }
+    let cells = if results.is_about_bytes() { Cells::Bandwidth } else { Cells::Iops };
+    let over = loads.iter().map(|axis| results.axes[*axis].name.as_str());
+    let head =
+        format!("{}, the highest by {}", cells.head(), over.collect::<Vec<_>>().join(" and "));
+    let table = |wanted: Vec<usize>| {
+        let own = results.spots.iter().filter(|spot| key(spot) == wanted && !spot.is_void());
+        let own: Vec<&Spot<'_>> = own.collect();
+        let best = |place: (usize, usize)| {
+            let there = own.iter().filter(|s| (s.steps[*down], s.steps[*right]) == place);
+            there.copied().max_by(|one, other| cells.value(one).total_cmp(&cells.value(other)))
+        };
+        let names = panels.iter().zip(&wanted).map(|(axis, step)| step_name(results, *axis, *step));
+        let caption = std::iter::once(head.clone()).chain(names).collect::<Vec<String>>();
+        let table = by_two_axes(results, (*down, *right), &|place| cells.text(best(place)?));
+        Table { caption: caption.join(", "), ..table }
+    };
+    keys.into_iter().map(table).collect()
+}
+
+/// "read-share 100%".
+fn step_name(results: &Results<'_>, axis: usize, step: usize) -> String {
+    let axis = &results.axes[axis];
+    format!("{} {}", axis.name, axis.labels[step])
 }
 
 /// The places of the axes that tell the rows of a table apart: those that vary, or all if none does.
@@ -238,31 +298,30 @@ fn matrices(results: &Results<'_>, cells: Cells) -> Vec<Table> {
     }
     let matrix = |wanted: Vec<usize>| {
         let spots: Vec<&Spot<'_>> = results.spots.iter().filter(|s| key(s) == wanted).collect();
-        let names = panels.iter().zip(&wanted).map(|(axis, step)| {
-            let axis = &results.axes[*axis];
-            format!("{} {}", axis.name, axis.labels[*step])
-        });
+        let names = panels.iter().zip(&wanted).map(|(axis, step)| step_name(results, *axis, *step));
         let names: Vec<String> = std::iter::once(cells.head().to_owned()).chain(names).collect();
-        let table = matrix(results, &spots, (down, right), cells);
+        let text = |(row, column)| {
+            let mut there =
+                spots.iter().filter(|s| (s.steps[down], s.steps[right]) == (row, column));
+            cells.text(there.next()?)
+        };
+        let table = by_two_axes(results, (down, right), &text);
         Table { caption: names.join(", "), ..table }
     };
     keys.into_iter().map(matrix).collect()
 }
 
-fn matrix(
+/// A table of one figure: a row for each step of one axis, a column for each of another.
+fn by_two_axes(
     results: &Results<'_>,
-    spots: &[&Spot<'_>],
     (down, right): (usize, usize),
-    cells: Cells,
+    text: &dyn Fn((usize, usize)) -> Option<String>,
 ) -> Table {
     let corner = format!("{} \\ {}", results.axes[down].name, results.axes[right].name);
     let heads = results.axes[right].labels.iter().map(|label| Head::figures(label));
     let mut table = Table::new("", [Head::words(&corner)].into_iter().chain(heads));
     for (step, label) in results.axes[down].labels.iter().enumerate() {
-        let cell = |other: usize| {
-            let spot = spots.iter().find(|s| s.steps[down] == step && s.steps[right] == other);
-            Entry::figure(or_unknown(spot.and_then(|spot| cells.text(spot))))
-        };
+        let cell = |other: usize| Entry::figure(or_unknown(text((step, other))));
         let row = (0..results.axes[right].labels.len()).map(cell);
         table.row([Entry::words(label)].into_iter().chain(row));
     }
