@@ -321,7 +321,7 @@ pub fn imported(bytes: &[u8]) {
     };
     let header = Header::imported(env!("CARGO_PKG_VERSION"), &[], 0, source);
     let last = Conclusion { ended: Ended::Completed, sentences, found: Some(found) };
-    let lines = [Line::Header(Box::new(header)), Line::Conclusion(last)];
+    let lines = [Line::Header(Box::new(header)), Line::Conclusion(Box::new(last))];
     let lines: Vec<String> = lines.iter().map(Line::to_json).collect();
     match document::read(lines.join("\n").as_bytes()) {
         Ok(document) => show(&document),

@@ -443,6 +443,7 @@ fn a_promise_that_is_not_kept_is_told_and_gives_an_exit_code() {
     assert_eq!(code_of, 6, "{error}");
     assert_has(&said, &["40 % of the promised 200,000 IOPS: not kept; random read"]);
     assert!(!said.contains("fathom sustain"), "{said}");
+    assert_has(&said, &["More I/Os in flight may reach more", "without --queue-depth"]);
     assert_has(&error, &["error: 40 % of the promised 200,000 IOPS: not kept"]);
     let (code_of, said, _) = told(&["--promised-latency", "p99<=300us"], "c.jsonl");
     assert_eq!(code_of, 6);

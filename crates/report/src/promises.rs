@@ -71,25 +71,25 @@ pub fn promises(document: &Document) -> Vec<Promise> {
     bounds.into_iter().map(|bound| judge(document, bound)).collect()
 }
 
-/// What tells more: whether a promise that was kept for a short time is kept for long, or one that was
-/// not kept is kept with more I/Os in flight. None if the result leaves neither open.
-pub fn advice(document: &Document, promises: &[Promise]) -> Option<String> {
-    if promises.iter().any(|one| one.kept == Answer::No && one.more_may_keep_it) {
-        return Some(
-            "More I/Os in flight may reach more: `fathom peak` with the same options tells how many \
-             saturate the target."
-                .to_owned(),
-        );
-    }
+/// What tells more: whether a promise that was not kept is kept with more I/Os in flight, and whether one
+/// that was kept for a short time is kept for long. Empty if the result leaves neither open.
+pub fn advice(document: &Document, promises: &[Promise]) -> Vec<String> {
+    let deeper = promises.iter().any(|one| one.kept == Answer::No && one.more_may_keep_it);
+    let deeper = deeper.then(|| {
+        "More I/Os in flight may reach more, with longer response times: `fathom peak` with the same \
+         options, but without --queue-depth, tells how many saturate the target."
+            .to_owned()
+    });
     let measured = document.trials.iter().fold(Span(0), |sum, trial| sum + trial.window());
     let short = document.header.command != Command::Sustain && measured < SHORT;
     let kept = promises.iter().any(|one| one.kept == Answer::Yes);
-    (short && kept).then(|| {
+    let longer = (short && kept).then(|| {
         format!(
             "A cache or a burst credit may have answered for these {measured}: `fathom sustain` with \
              the same options tells what is kept for long."
         )
-    })
+    });
+    deeper.into_iter().chain(longer).collect()
 }
 
 /// The results that count: of rounds until a steady state those that are steady, or else the last; of

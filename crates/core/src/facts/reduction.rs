@@ -251,9 +251,8 @@ impl Reduction {
     /// The results, in one sentence each.
     pub fn sentences(&self) -> Vec<String> {
         if self.reduces() == Answer::No {
-            // A gain of less than half a percent would be written as none.
-            let most = match self.at_most() * 100.0 {
-                most if most < 0.5 => "less than 1 %".to_owned(),
+            let most = match (self.at_most() * 100.0 - 1e-9).ceil() {
+                most if most < 1.0 => "nothing".to_owned(),
                 most => format!("at most {most:.0} %"),
             };
             return Vec::from([format!(

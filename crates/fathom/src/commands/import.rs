@@ -48,7 +48,7 @@ pub fn perform(args: &Import) -> Result<u8, Error> {
     let header = Header::imported(version, &session::command_line(), unix_ns(), source);
     journal.append(&Line::Header(Box::new(header)).to_json())?;
     let last = Conclusion { ended: Ended::Completed, sentences, found: Some(found) };
-    let last = Line::Conclusion(last).to_json();
+    let last = Line::Conclusion(Box::new(last)).to_json();
     journal.append_result(&|out| out.write_all(last.as_bytes()));
     outputs.finish(&mut journal, |journal| {
         let path = typed_path(&journal.path().display().to_string());

@@ -604,7 +604,7 @@ pub fn conclude(journal: &mut Journal, ended: Ended, concluded: &Concluded) -> R
     let Concluded { sentences, found } = concluded;
     let found = found.as_ref().map(Found::from);
     let line = Conclusion { ended, sentences: sentences.clone(), found };
-    journal.append(&Line::Conclusion(line).to_json())
+    journal.append(&Line::Conclusion(Box::new(line)).to_json())
 }
 
 /// Shows other fathom processes that this point runs, and finds out which of them are there.

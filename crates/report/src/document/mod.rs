@@ -86,7 +86,7 @@ pub enum Line {
     /// One for each trial, written when it ended.
     Trial(Box<Trial>),
     /// The line after the last trial; absent when the run was killed.
-    Conclusion(Conclusion),
+    Conclusion(Box<Conclusion>),
     /// The last line: what the others come to, for programs.
     Summary(Box<ResultSummary>),
 }

@@ -110,7 +110,7 @@ fn results_that_do_not_count_are_named_and_why() {
     assert_eq!(found.results, 8);
     assert!(found.skipped[0].why.ends_with("7.jsonl"), "{:?}", found.skipped);
     assert!(found.skipped[1].why.contains("measurement version 0"), "{:?}", found.skipped);
-    assert_eq!(found.answer, "No change was found in 8 results: IOPS 4,004.");
+    assert_eq!(found.answer, "No change was found in 8 results, on average IOPS 4,004.");
     let mut empty = on(1, 1.0, &base);
     empty.trials.clear();
     assert!(HistoryEntry::of("e", empty, &iops()).unwrap_err().contains("no finished trial"));
@@ -214,7 +214,7 @@ fn results_that_are_too_few_to_test_are_named_beside_the_others_and_drawn() {
         History::of("results", entries.collect(), Vec::new())
     };
     let two = found(&[("/data/a", 9), ("/data/b", 5)]);
-    let said = "No change was found in 9 results: IOPS 4,044; 5 results of another target are too few to tell.";
+    let said = "No change was found in 9 results, on average IOPS 4,044; 5 results of another target are too few to tell.";
     assert_eq!(two.answer, said);
     let both = found(&[("/data/a", 9), ("/data/b", 9), ("/data/c", 1), ("/data/d", 2)]);
     let said = "No change was found in 18 results on 2 targets; 3 results of other targets are too few \

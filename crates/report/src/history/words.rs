@@ -60,17 +60,19 @@ pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
     }
 }
 
-/// ": IOPS 36,400, p99 1.20 ms": the level of a group without a change; empty if it has several points.
+/// ", on average IOPS 36,400, p99 1.20 ms": the level of a group without a change; empty if it has several
+/// points.
 fn levels(group: &HistoryGroup) -> String {
     let is_shown = |one: &&HistorySeries| {
-        one.point.is_empty() && matches!(one.figure, Metric::Iops | Metric::Quantile(_))
+        let is_shown = matches!(one.figure, Metric::Iops | Metric::Quantile(_));
+        one.point.is_empty() && is_shown && !one.is_short()
     };
     let shown = group.series.iter().filter(is_shown).filter_map(|one| {
         let level = one.levels.last()?;
         Some(format!("{} {}", one.figure.name(), one.figure.text(level.mean)))
     });
     let shown: Vec<String> = shown.collect();
-    if shown.is_empty() { String::new() } else { format!(": {}", shown.join(", ")) }
+    if shown.is_empty() { String::new() } else { format!(", on average {}", shown.join(", ")) }
 }
 
 fn results(groups: &[&HistoryGroup]) -> usize {

@@ -15,7 +15,7 @@ const TARGETS: usize = 8;
 
 /// More sentences than these hide the figures: the first ones stand below the answer, the others below
 /// the tables.
-const SENTENCES: usize = 8;
+const SENTENCES: usize = 12;
 const SENTENCES_SHOWN: usize = 5;
 
 /// The title of the page.
@@ -257,7 +257,7 @@ fn promised(document: &Document) -> Vec<Sentence> {
         text: format!("{}.", figures::capitalized(&one.text)),
     };
     let all = promises.into_iter().map(sentence);
-    all.chain(more.map(|text| Sentence { tone: Tone::Quiet, text })).collect()
+    all.chain(more.into_iter().map(|text| Sentence { tone: Tone::Quiet, text })).collect()
 }
 
 /// Whether the conditions under which it fails apply.

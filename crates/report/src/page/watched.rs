@@ -79,7 +79,7 @@ fn answer(result: &WatchedResult, busiest: Option<(usize, &WatchedDisk)>) -> Sen
         }
     }
     if let Some((name, share)) = main_program(disk) {
-        text += &format!("; {} of the I/Os by {name}", percent(share));
+        text += &format!("; {name} caused {} of the observed I/Os", percent(share));
     }
     Sentence { tone: Tone::Strong, text }
 }
@@ -301,8 +301,9 @@ fn all_ios(disk: &WatchedDisk) -> u64 {
 /// The program with the most I/Os, and its share of those of all programs.
 fn main_program(disk: &WatchedDisk) -> Option<(&str, f64)> {
     let (name, caused) = disk.programs.iter().max_by_key(|(_, caused)| caused.ios())?;
-    // Those that caused least are one, which has no name.
-    (0 < caused.ios() && name != OTHERS)
+    // Those that caused least are one, which has no name. The kernel writes for others.
+    let is_a_program = name != OTHERS && !name.starts_with("kworker");
+    (0 < caused.ios() && is_a_program)
         .then(|| (name.as_str(), caused.ios() as f64 / all_ios(disk) as f64))
 }
 

@@ -759,7 +759,8 @@ pub fn interrupted() -> Document {
 pub fn bytes(document: &Document) -> Vec<u8> {
     let header = Line::Header(Box::new(document.header.clone()));
     let trials = document.trials.iter().map(|trial| Line::Trial(Box::new(trial.clone())));
-    let conclusion = document.conclusion.iter().map(|last| Line::Conclusion(last.clone()));
+    let conclusion =
+        document.conclusion.iter().map(|last| Line::Conclusion(Box::new(last.clone())));
     let lines = std::iter::once(header).chain(trials).chain(conclusion);
     lines.flat_map(|line| (line.to_json() + "\n").into_bytes()).collect()
 }

@@ -246,4 +246,10 @@ fn a_figure_that_one_side_lacks_is_not_taken_for_undecided() {
     assert!(sentences[2].ends_with("because every figure that both sides have was decided."));
     assert!(sentences[3].starts_with("Longer trials, with --duration, "), "{sentences:?}");
     assert!(!found.is_undecided());
+    let iops = found.figures.iter_mut().find(|one| one.figure == "iops").unwrap();
+    (iops.answer, iops.more_pairs) = (SideAnswer::Undecided, Some(3));
+    let sentences = words::sentences(&found);
+    assert!(sentences[3].starts_with("About 3 more pairs would decide"), "{sentences:?}");
+    assert!(sentences[4].starts_with("Longer trials, with --duration, "), "{sentences:?}");
+    assert!(found.is_undecided());
 }

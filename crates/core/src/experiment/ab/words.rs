@@ -38,7 +38,7 @@ impl AbFound {
         self.figures.iter().any(ComparedFigure::is_known)
     }
 
-    /// How many more pairs would decide every figure; none if very many would not.
+    /// How many more pairs would decide every figure that both sides have; none if very many would not.
     fn pairs_needed(&self) -> Option<u32> {
         let open = self.figures.iter().filter(|one| one.is_open());
         let needed: Option<Vec<u32>> = open.map(|one| one.more_pairs).collect();
@@ -141,20 +141,29 @@ fn pairs(found: &AbFound) -> String {
     }
 }
 
-/// How many more pairs would decide what is undecided.
-fn more(found: &AbFound) -> Option<String> {
-    let mut undecided =
-        found.figures.iter().filter(|one| one.answer == SideAnswer::Undecided).peekable();
-    undecided.peek()?;
+/// What would decide what is undecided.
+fn more(found: &AbFound) -> Vec<String> {
+    let is_undecided = |one: &&ComparedFigure| one.answer == SideAnswer::Undecided;
+    let undecided: Vec<&ComparedFigure> = found.figures.iter().filter(is_undecided).collect();
+    if undecided.is_empty() {
+        return Vec::new();
+    }
     if found.pairs < 2 {
-        return Some("Two pairs at least have to count before anything can be told.".to_owned());
+        return Vec::from(["Two pairs at least have to count before anything can be told.".into()]);
     }
-    if undecided.all(|one| !one.is_known()) {
-        return Some(
-            "Longer trials, with --duration, have the I/Os for more percentiles.".to_owned(),
-        );
-    }
-    Some(match found.pairs_needed() {
+    // A percentile needs I/Os beyond it. How long trials are changes nothing else.
+    let lacks_ios = |one: &&ComparedFigure| !one.is_known() && one.figure.starts_with('p');
+    let longer = undecided
+        .iter()
+        .any(lacks_ios)
+        .then(|| "Longer trials, with --duration, have the I/Os for more percentiles.".to_owned());
+    let pairs = undecided.iter().any(|one| one.is_open()).then(|| more_pairs(found));
+    pairs.into_iter().chain(longer).collect()
+}
+
+/// How many more pairs would decide every figure that both sides have.
+fn more_pairs(found: &AbFound) -> String {
+    match found.pairs_needed() {
         Some(more) => format!(
             "About {more} more {} would decide, if the trials scatter as they did: --repeats {}.",
             if more == 1 { "pair" } else { "pairs" },
@@ -163,11 +172,11 @@ fn more(found: &AbFound) -> Option<String> {
         None => "More pairs would hardly decide all of it: the trials scatter too much, or the \
                  difference is as large as the margin."
             .to_owned(),
-    })
+    }
 }
 
 impl ComparedFigure {
-    /// Whether both sides have it. A percentile needs I/Os beyond it.
+    /// Whether both sides have it.
     pub fn is_known(&self) -> bool {
         self.a.is_some() && self.b.is_some()
     }

@@ -740,6 +740,7 @@ fn an_official_run_too_close_to_the_objective_leaves_the_answer_open() {
                 if is_official { 2100 } else { up_to_2600(load) }
             },
         );
+    assert!(found.official_is_open);
     let choice = crate::figures::number(found.choice.unwrap());
     let first = format!(
         "The highest load at which p99 <= 2 ms is {choice} IOPS by its probes (p99 1.50 ms), and its \

@@ -219,7 +219,8 @@ fn one_request(
     let shares: Vec<Option<Ratio>> = pairs.iter().zip(shares(&groups, &pairs)).map(tell).collect();
     let (against, falls) = shares.split_at(count);
     // What is true of all is said once.
-    let none_is_known = !alone.is_empty() && against.iter().flatten().all(|one| is_guess(*one));
+    let none_is_known =
+        against.iter().any(Option::is_some) && against.iter().flatten().all(|one| is_guess(*one));
     let parts: Vec<String> = own
         .iter()
         .zip(against)
@@ -257,7 +258,8 @@ fn one_request(
     let (of, unknown) = match of {
         None => (String::new(), String::new()),
         Some(single) if none_is_known => {
-            (String::new(), format!("; how many times {single} these are is unknown"))
+            let these = if parts.len() == 1 { "this is" } else { "these are" };
+            (String::new(), format!("; how many times {single} {these} is unknown"))
         }
         Some(single) => (format!(", in multiples of {single}"), String::new()),
     };
