@@ -357,6 +357,12 @@ fn a_threshold_decides_about_the_exit_code() {
     );
     let kept = stdout(&place.run(&["report", "a.jsonl"]));
     assert_has(&kept, &["--fail-if 'p99>1ms' does not apply."]);
+    for (file, applies) in [("a.jsonl", "no"), ("b.jsonl", "yes")] {
+        let summary = stdout(&place.run(&["report", file, "--summary"]));
+        let summary: Value = serde_json::from_str(&summary).unwrap();
+        assert_eq!(summary["conditions"][0]["applies"], applies, "{summary}");
+        assert_has(summary["conditions"][0]["text"].as_str().unwrap(), &["--fail-if 'p99>"]);
+    }
     // A void result says more than a promise or a condition.
     let void =
         ["run", "sim:queue,error=5%", "-d", "1s", "--rated-iops", "1m", "--fail-if", "p99>1us"];

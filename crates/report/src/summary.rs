@@ -7,14 +7,16 @@ use fathom_core::stats::{self, Estimate};
 use fathom_core::verdict::concerns_result;
 use fathom_core::{Quantile, Span};
 
+use crate::comparison::RequirementOutcome;
 use crate::document::{
-    Document, Finding, HostTrial, ResultSummary, Role, SUMMARY_VERSION, Severity, SummaryFigures,
-    SummaryHost, SummaryPromise, SummaryResult, Trial,
+    Document, Finding, HostTrial, ResultSummary, Role, SUMMARY_VERSION, Severity, SummaryCondition,
+    SummaryFigures, SummaryHost, SummaryPromise, SummaryResult, Trial,
 };
 use crate::figures;
 use crate::page;
 use crate::promises::{Promise, promises};
 use crate::results::{Results, Spot, chosen};
+use crate::thresholds::outcomes;
 
 /// The summary of a result.
 pub fn summary(document: &Document) -> ResultSummary {
@@ -50,6 +52,7 @@ pub fn summary(document: &Document) -> ResultSummary {
         doubts: codes(&[Severity::Void, Severity::Suspect]),
         notes: codes(&[Severity::Note]),
         promises: promises(document).into_iter().map(promise).collect(),
+        conditions: outcomes(document).into_iter().map(condition).collect(),
         figures,
         results,
     }
@@ -57,6 +60,10 @@ pub fn summary(document: &Document) -> ResultSummary {
 
 fn promise(promise: Promise) -> SummaryPromise {
     SummaryPromise { text: promise.text, kept: promise.kept }
+}
+
+fn condition(outcome: RequirementOutcome) -> SummaryCondition {
+    SummaryCondition { typed: outcome.typed, text: outcome.text, applies: outcome.holds }
 }
 
 /// Every point with its repeats.

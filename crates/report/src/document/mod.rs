@@ -62,7 +62,8 @@ pub use measure::{
 pub use read::{ReadError, START, read, read_from, read_timeless};
 pub use rows::{FlowRow, IntervalRow};
 pub use summary::{
-    ResultSummary, SUMMARY_VERSION, SummaryFigures, SummaryHost, SummaryPromise, SummaryResult,
+    ResultSummary, SUMMARY_VERSION, SummaryCondition, SummaryFigures, SummaryHost, SummaryPromise,
+    SummaryResult,
 };
 pub use write::write_trial;
 

@@ -39,6 +39,10 @@ pub struct ResultSummary {
     /// The promises, each with the figure beside it; empty where nothing was promised.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub promises: Vec<SummaryPromise>,
+    /// The conditions of `--fail-if`, and whether each applies; empty without any, and for a result that is
+    /// void or was not finished.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<SummaryCondition>,
     /// The figures of the only result, or of the one that an experiment chose; null if there is no
     /// such result.
     pub figures: Option<SummaryFigures>,
@@ -87,6 +91,17 @@ pub struct SummaryPromise {
     pub text: String,
     /// Whether it was kept; unknown where the result does not decide it.
     pub kept: Answer,
+}
+
+/// A condition under which a result fails.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SummaryCondition {
+    /// As it was typed.
+    pub typed: String,
+    /// What became of it.
+    pub text: String,
+    /// Whether it applies, so that the result fails; unknown where the result does not decide it.
+    pub applies: Answer,
 }
 
 /// The figures of a result, of all its streams and both directions together, each with half of its
