@@ -89,7 +89,7 @@ def test_a_scheduler_without_dask_is_refused_with_the_remedy(
         async with place(request):
             pass
 
-    with pytest.raises(Refusal, match="^--scheduler: needs Dask .*: install it here: pip install"):
+    with pytest.raises(Refusal, match=r"^--scheduler needs Dask .*: install it here: pip install"):
         asyncio.run(enter())
 
 
