@@ -344,7 +344,7 @@ fn access_mix_comes_to_the_published_figures_and_order() {
         &["drive=sas, writes: sequential", "requests per disk gain ", "gain next to nothing"],
     );
     // What few read stands below the tables, and a table has what the sentences compare.
-    let highest = "MiB/s, the highest by queue-depth, read-share 100%\n";
+    let highest = "MiB/s, the highest over all steps of queue-depth, read-share 100%\n";
     assert_has(&text, &[highest, " more sentences are in `fathom report RESULT --details`."]);
     let rows = text.split(highest).nth(1).unwrap().lines().take(3).map(str::to_owned);
     let rows: Vec<Vec<String>> =

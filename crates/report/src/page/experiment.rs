@@ -214,8 +214,11 @@ fn highest(results: &Results<'_>) -> Vec<Table> {
     }
     let cells = if results.is_about_bytes() { Cells::Bandwidth } else { Cells::Iops };
     let over = loads.iter().map(|axis| results.axes[*axis].name.as_str());
-    let head =
-        format!("{}, the highest by {}", cells.head(), over.collect::<Vec<_>>().join(" and "));
+    let head = format!(
+        "{}, the highest over all steps of {}",
+        cells.head(),
+        over.collect::<Vec<_>>().join(" and ")
+    );
     let table = |wanted: Vec<usize>| {
         let own = results.spots.iter().filter(|spot| key(spot) == wanted && !spot.is_void());
         let own: Vec<&Spot<'_>> = own.collect();
