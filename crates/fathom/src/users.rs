@@ -74,6 +74,7 @@ impl Overwritten {
         hanging::waited_for(&first.name, "it was asked for who uses it", move || {
             for (facts, open) in &files.targets {
                 target::judge_again(facts, open, &files.consent)?;
+                hanging::come_through();
             }
             let is_due = told().next.is_none_or(|next| next <= Instant::now());
             if is_due {

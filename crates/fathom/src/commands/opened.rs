@@ -263,6 +263,7 @@ fn open_each_way(facts: &[Target], spec: &Spec) -> Result<Vec<Vec<OpenTarget>>, 
             overwrite: spec.consent.clone(),
         };
         let new = target::open(&facts[target as usize], &opening)?;
+        hanging::come_through();
         open.push((key, new.clone()));
         Ok(new)
     };

@@ -91,6 +91,7 @@ impl Place {
             }
             seen.push((identity, name));
             targets.push(facts);
+            hanging::come_through();
         }
         Ok(Self::Real(targets))
     }

@@ -612,7 +612,11 @@ fn presence(targets: &[Target], point: &Point) -> Result<Presence, Error> {
     let name = targets.first().map_or_else(String::new, |target| target.name.clone());
     let (targets, point) = (targets.to_vec(), point.clone());
     hanging::waited_for(&name, "it was marked as in use", move || {
-        Ok(Presence::take(&targets, &|place| use_of(&point, place)))
+        let use_of = |place| {
+            hanging::come_through();
+            use_of(&point, place)
+        };
+        Ok(Presence::take(&targets, &use_of))
     })
 }
 
