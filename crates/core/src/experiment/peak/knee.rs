@@ -10,7 +10,7 @@
 //! Or it climbs the way people do by hand: in small steps from the lowest setting on, without
 //! skipping any.
 
-use super::probed::{self, CERTAIN, Probed, Scatter};
+use super::probed::{self, ANOTHER_THING, CERTAIN, Probed, Scatter};
 use crate::stats::Ratio;
 
 /// The most probes of a search.
@@ -443,32 +443,58 @@ impl Knee {
         open
     }
 
+    /// The settings below the answer that gave far too little in a single probe each: a search that ran
+    /// out of probes may have had a disturbed one. Each with its share of the best.
+    pub fn unproven(&self) -> Vec<(u32, f64)> {
+        let Some(best) = self.best() else { return Vec::new() };
+        let top = self.bar(best) - self.enough.ln();
+        let share = |rung: usize| Some((self.rungs[rung], (self.level(rung)? - top).exp()));
+        let (_, unproven) = self.below(self.choice(best), best, true);
+        unproven.into_iter().filter_map(share).collect()
+    }
+
     /// The rungs that could be the answer: each that is not certainly too little, down to the first
-    /// that is, and up to the first that is certainly enough. If the result has to be `sure`, a
-    /// single probe proves nothing: a search that ran out of probes may have had a disturbed one.
+    /// that is, and up to the first that is certainly enough.
     fn equals(&self, choice: usize, best: usize, sure: bool) -> Vec<usize> {
         let bar = self.bar(best);
-        // The best was chosen from all of them.
-        let certain = self.certain(self.known());
-        let doubt = |rung: usize| match rung == best {
-            true => 0.0,
-            false => certain * self.apart(rung, best),
-        };
-        let may_be_enough = |rung: &usize| match self.seen[*rung].count() {
-            ..CONFIRMED if sure => true,
-            _ => self.level(*rung).is_some_and(|level| bar < level + doubt(*rung)),
-        };
         let may_be_too_little = |rung: &usize| match *rung < best {
-            true => self.level(*rung).is_some_and(|level| level - doubt(*rung) < bar),
+            true => self.level(*rung).is_some_and(|level| level - self.doubt(*rung, best) < bar),
             false => self.may_gain_above(*rung),
         };
         let known = |rung: &usize| self.level(*rung).is_some();
-        let below = (0..choice).rev().take_while(may_be_enough).last().unwrap_or(choice);
         // If this one is too little, the next one is the answer.
         let last = (0..self.rungs.len()).rev().find(known).unwrap_or(best);
         let passed = (choice..last).filter(known).take_while(may_be_too_little).count();
         let above = (choice + 1..=last).filter(known).take(passed);
-        (below..=choice).filter(known).chain(above).collect()
+        let (below, _) = self.below(choice, best, sure);
+        below.into_iter().chain([choice]).chain(above).collect()
+    }
+
+    /// The rungs below the answer that could be it, and those of which nothing is proven. If the result
+    /// has to be `sure`, a single probe proves nothing: a search that ran out of probes may have had a
+    /// disturbed one. If it is below the bar by the factor of probes that did not measure the same thing,
+    /// it is not taken for the answer either.
+    fn below(&self, choice: usize, best: usize, sure: bool) -> (Vec<usize>, Vec<usize>) {
+        let bar = self.bar(best);
+        let is_single = |rung: usize| sure && self.seen[rung].count() < CONFIRMED;
+        let is_far_below =
+            |rung: usize| self.level(rung).is_some_and(|level| level + ANOTHER_THING.ln() <= bar);
+        let may_be_enough = |rung: &usize| {
+            let limit = |level: f64| bar < level + self.doubt(*rung, best);
+            is_single(*rung) || self.level(*rung).is_some_and(limit)
+        };
+        let mut down: Vec<usize> = (0..choice).rev().take_while(may_be_enough).collect();
+        down.reverse();
+        down.retain(|rung| self.level(*rung).is_some());
+        down.into_iter().partition(|rung| !(is_single(*rung) && is_far_below(*rung)))
+    }
+
+    /// By how much a rung may differ from the best by chance. The best was chosen from all of them.
+    fn doubt(&self, rung: usize, best: usize) -> f64 {
+        match rung == best {
+            true => 0.0,
+            false => self.certain(self.known()) * self.apart(rung, best),
+        }
     }
 
     /// Whether all rungs above a rung together may give so much more that the rung is not enough:

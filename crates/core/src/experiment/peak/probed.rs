@@ -17,7 +17,7 @@ const LEAST_DEGREES: f64 = 3.0;
 
 /// Probes of one setting that are further apart than this factor did not measure the same thing: if
 /// runs scatter by 10 %, one pair in two hundred is.
-const ANOTHER_THING: f64 = 1.5;
+pub const ANOTHER_THING: f64 = 1.5;
 
 /// A value of zero counts as this, because zero has no logarithm.
 const NEXT_TO_NOTHING: f64 = 1e-3;

@@ -499,6 +499,30 @@ fn what_could_be_the_answer_as_well_is_said_with_its_response_time() {
     assert_eq!(of(alike, &[256.0, 512.0]), ["512 may be needed to be sure of 95 % of the best"]);
 }
 
+/// An eighth of the best in one probe is no answer, and no proof either.
+#[test]
+fn what_gave_far_too_little_in_one_probe_is_named_and_is_no_answer() {
+    let mut knee = super::knee::Knee::new(1, 16, 0.95);
+    for (depth, iops) in [(1, 100.0), (4, 400.0), (16, 800.0), (8, 800.0), (8, 800.0), (16, 800.0)]
+    {
+        knee.observe(depth, iops, 1.0);
+    }
+    let answer = knee.answer().unwrap();
+    assert_eq!((answer.choice, answer.equals), (8, Vec::from([8])));
+    let shares: Vec<(u32, String)> = knee
+        .unproven()
+        .into_iter()
+        .map(|(depth, share)| (depth, crate::figures::percent(share)))
+        .collect();
+    assert_eq!(shares, [(1, "13 %".to_owned()), (4, "50 %".to_owned())]);
+    let said = "1 and 4 gave 13 % and 50 % of the best, in one probe each: the probes cannot tell \
+                whether they were disturbed.";
+    assert_eq!(super::words::unproven(&knee.unproven()).as_deref(), Some(said));
+    // A second probe of the nearest one is enough: it is too little, and so is what is below it.
+    knee.observe(4, 400.0, 1.0);
+    assert_eq!(knee.unproven(), []);
+}
+
 #[test]
 fn what_the_highest_setting_costs_is_said_and_chance_is_not() {
     let said = |curve: &[(u32, f64)]| {

@@ -67,6 +67,7 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
     };
     let mut sentences = Vec::from([first]);
     sentences.extend(doubts(&found, knee.scatter().noise()));
+    sentences.extend(unproven(&knee.unproven()));
     sentences.extend(contradictions(peak, knee));
     sentences
 }
@@ -150,6 +151,23 @@ fn doubts(found: &PeakFound, noise: f64) -> Vec<String> {
     };
     let sentence = |clause: String| format!("{clause}: the probes cannot tell{why}.");
     as_well(found).into_iter().map(sentence).collect()
+}
+
+/// "1 and 4 gave 12 % and 51 % of the best, in one probe each: the probes cannot tell whether they were
+/// disturbed."
+pub(super) fn unproven(settings: &[(u32, f64)]) -> Option<String> {
+    let list = |all: Vec<String>| match all.as_slice() {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        one => one.concat(),
+    };
+    let names = list(settings.iter().map(|(setting, _)| number(f64::from(*setting))).collect());
+    let shares = list(settings.iter().map(|(_, share)| percent(*share)).collect());
+    let rest = match settings.len() {
+        0 => return None,
+        1 => "in one probe: the probes cannot tell whether it was disturbed",
+        _ => "in one probe each: the probes cannot tell whether they were disturbed",
+    };
+    Some(format!("{names} gave {shares} of the best, {rest}."))
 }
 
 /// The settings that could be the answer as well, those below it and those above it in a clause each:
