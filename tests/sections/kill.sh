@@ -66,7 +66,8 @@ left=$(scratch_files work)
 check "kill -9: a scratch file is left" test -n "$left"
 rm -f next.jsonl
 run_fathom quick work "${small[@]}" --out next.jsonl
-check "kill -9: the next quick works" status_is 0
+# Its windows are short: on a busy disk one may have no I/O at all.
+check "kill -9: the next quick works" status_is 0 4
 check "kill -9: the next quick names the leftover" says "$(basename "$(head -n 1 <<<"$left")")"
 check "kill -9: and leaves it alone unasked" test "$(scratch_files work)" = "$left"
 rm -f next.jsonl next.html
