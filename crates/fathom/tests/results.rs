@@ -348,7 +348,7 @@ fn a_threshold_decides_about_the_exit_code() {
     let shown = stdout(&place.run(&["report", "b.jsonl"]));
     assert_has(
         &shown.replace('\n', " "),
-        &["; fails by --fail-if 'p99>300us': p99 is 400 us", "; sound"],
+        &["; fails by --fail-if 'p99>300us': p99 is 400 us", "; the measurement is sound"],
     );
     let page = stdout(&place.run(&["report", "b.jsonl", "--html", "-"]));
     assert_has(

@@ -82,7 +82,7 @@ fn a_point_whose_data_was_saved_is_void_and_not_among_the_figures_that_matter() 
     // The sentence counts the trials of the row.
     let void = document.trials.iter().filter(|one| one.verdict == document::Verdict::Void).count();
     assert_eq!(void, 2);
-    assert!(page.contains("; 2 of them are void on purpose"));
+    assert!(page.contains("; 2 of them are void, which this study is there to find"));
 }
 
 /// Depths 8 and 32 give the same, and a reader would set what is named.
@@ -104,7 +104,10 @@ fn an_undecided_comparison_is_a_doubt_and_both_sides_are_named() {
         (answer.split("</").next().unwrap().to_owned(), page)
     };
     let (slower, page) = answer(&document);
-    assert!(slower.starts_with(" is-void") && slower.ends_with("; sound"), "{slower}");
+    assert!(
+        slower.starts_with(" is-void") && slower.ends_with("; the measurement is sound"),
+        "{slower}"
+    );
     assert!(page.contains("<title>Storage A/B: /data/a against /data/b</title>"));
     assert!(page.contains("<dt>A</dt>") && page.contains("<dt>B</dt>"));
     assert!(!page.contains("<dt>target</dt>"));

@@ -77,7 +77,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("unwritten-reads", "blocks were read that were never written"),
     ("volatile-write-cache", "writes may be in a volatile cache"),
     ("warm-up-too-short", "the warm-up was too short"),
-    ("window-too-short", "the load was too short for the times of its I/Os"),
+    ("window-too-short", "the load was too short for I/Os that take this long"),
     ("worker-busy", "a worker was busy all the time"),
 ];
 

@@ -25,7 +25,7 @@ pub fn figures(found: &AbFound) -> Vec<Block> {
     };
     let text = format!(
         "Figures are of all trials of a side together; intervals are those of {pairs}, and hold for \
-         all figures at once. Times are those of response, which in a closed loop are of service."
+         all figures at once. Times are response times; in a closed loop these are service times."
     );
     Vec::from([Block::Table(table), Block::quiet(text)])
 }

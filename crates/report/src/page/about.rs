@@ -160,7 +160,8 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
     let verdict = document.verdict();
     let sought = match document.trials.iter().filter(|one| one.verdict == Verdict::Void).count() {
         0 => String::new(),
-        n => format!("; {n} of them are void on purpose"),
+        1 => "; 1 of them is void, which this study is there to find".to_owned(),
+        n => format!("; {n} of them are void, which this study is there to find"),
     };
     let (name, sentence) = match verdict {
         None => ("Empty", "No trial was finished: there are no figures.".to_owned()),

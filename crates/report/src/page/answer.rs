@@ -51,7 +51,7 @@ pub fn answer(document: &Document) -> Sentence {
     });
     let found = answered.chain([found(document)]).chain(unlike(document)).chain(open);
     let found = found.chain(failed);
-    let parts: Vec<String> = found.chain(ended(document)).chain(worth(document)).collect();
+    let parts: Vec<String> = found.chain(ended(document)).chain(worth(document, tone)).collect();
     Sentence { tone, text: parts.join("; ") }
 }
 
@@ -121,9 +121,9 @@ fn as_well(document: &Document) -> String {
     let names: Vec<String> = others.map(|value| number(*value)).collect();
     match names.as_slice() {
         [] => String::new(),
-        [one] => format!("; it could be {one} as well"),
-        [one, other] => format!("; it could be {one} or {other} as well"),
-        [first, .., last] => format!("; it could be {first} to {last} as well"),
+        [one] => format!("; the probes cannot tell it from {one}"),
+        [one, other] => format!("; the probes cannot tell it from {one} and {other}"),
+        [first, .., last] => format!("; the probes cannot tell it from {first} to {last}"),
     }
 }
 
@@ -140,7 +140,7 @@ fn ended(document: &Document) -> Option<String> {
 
 /// The verdict, and what it rests on; none behind an answer that is open, where "sound" would read as
 /// praise.
-fn worth(document: &Document) -> Option<String> {
+fn worth(document: &Document, tone: Tone) -> Option<String> {
     let verdict = document.verdict()?;
     let severity = match verdict {
         Verdict::Sound if compared(document).is_some_and(AbFound::is_undecided) => return None,
@@ -148,7 +148,9 @@ fn worth(document: &Document) -> Option<String> {
             let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
             let doubted = matches!(found, Some(Found::Map(map)) if !map.doubts.is_empty());
             let but = if doubted { ", but the map is doubted" } else { "" };
-            return Some(format!("sound{but}{}", figures::left_open(&document.trials)));
+            // Behind bad news "sound" alone would read as praise for the target.
+            let what = if tone == Tone::Bad { "the measurement is sound" } else { "sound" };
+            return Some(format!("{what}{but}{}", figures::left_open(&document.trials)));
         }
         Verdict::Suspect => Severity::Suspect,
         Verdict::Void => Severity::Void,

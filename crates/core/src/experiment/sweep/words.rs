@@ -96,7 +96,11 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
         _ => with_uncertainty(sweep, &best.level.estimate),
     };
     let more = may_gain(sweep, known, best.place).unwrap_or_default();
-    let others = others(&highest, &costs);
+    // The answer is the one that costs least of those that may be the highest.
+    let value = |place: &usize| known[*place].level.estimate.value;
+    let most = highest.equals.iter().map(value).fold(best.level.estimate.value, f64::max);
+    let higher = (best.level.estimate.value < most).then(|| sweep.throughput.in_words(most));
+    let others = others(&highest, &costs, higher);
     let first = format!("{what} highest at {own}: {shown} ({trials}){more}{others}.");
     let mut sentences = Vec::from([first]);
     if known.len() < 2 {
@@ -130,25 +134,21 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     sentences
 }
 
-/// "; 3 more points cannot be told from it, with a p99 up to 8 times as long as its own".
-fn others(highest: &HighestLevel, costs: &[LoadCost]) -> String {
+/// "; 3 more points, of up to 262 MiB/s, cannot be told from it, with a p99 up to 8 times as long as its
+/// own": `higher` is the highest of their figures, if it is above that of the answer.
+fn others(highest: &HighestLevel, costs: &[LoadCost], higher: Option<String>) -> String {
     let equals = &highest.equals;
     let longest = costs[highest.place].times_as_long(equals.iter().map(|one| costs[*one]));
-    let longest = longest.map(number);
-    match (equals.len(), longest) {
-        (0, _) => String::new(),
-        (1, None) => "; 1 more point cannot be told from it".to_owned(),
-        (1, Some(times)) => {
-            format!(
-                "; 1 more point cannot be told from it, with a p99 {times} times as long as its own"
-            )
-        }
-        (n, None) => format!("; {n} more points cannot be told from it"),
-        (n, Some(times)) => format!(
-            "; {n} more points cannot be told from it, with a p99 up to {times} times as long as its \
-             own"
-        ),
-    }
+    let (who, up_to) = match equals.len() {
+        0 => return String::new(),
+        1 => ("1 more point".to_owned(), ""),
+        n => (format!("{n} more points"), "up to "),
+    };
+    let higher = higher.map_or(String::new(), |most| format!(", of {up_to}{most},"));
+    let longer = longest.map_or(String::new(), |times| {
+        format!(", with a p99 {up_to}{} times as long as its own", number(times))
+    });
+    format!("; {who}{higher} cannot be told from it{longer}")
 }
 
 /// "; it still rises at the end of queue-depth, and more may gain": if no smaller load is enough or
