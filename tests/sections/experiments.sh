@@ -24,7 +24,7 @@ experiment() { # NAME ARGUMENTS
 }
 # A value of the finding, by a jq expression; null if there is none.
 found() { tail -n 2 "$result" | jq -r "select(.line == \"conclusion\") | .found | $1" 2>/dev/null; }
-concludes() { tail -n 2 "$result" | jq -r 'select(.line == "conclusion") | .sentences[]' | grep -qE -- "$1"; }
+concludes() { tail -n 2 "$result" | jq -r 'select(.line == "conclusion") | .sentences[]' | grep -E -- "$1" >/dev/null; }
 
 # With one I/O in flight, each late wake-up costs IOPS. So the search begins at four.
 peak=(-d 2s --warm-up 1s --official 5s)
