@@ -90,7 +90,8 @@ fn leaves_open(sentence: &str) -> bool {
     sentence.contains(OPEN)
 }
 
-/// "1 or 4 may be enough, at 0.4 to 0.6 times the p50: ...", "1 and 4 gave 12 % and 51 % of the best, ...", "16 or 32 may be needed to be sure of 95 % of the best: ..."
+/// "1 or 4 may be enough, at 0.4 to 0.6 times the p50: ...", "1 and 4 gave 12 % and 51 % of the best,
+/// ...", "16 or 32 may be needed to be sure of 95 % of the best: ..."
 fn others(sentence: &str) -> Vec<f64> {
     let clause = sentence.split(OPEN).next().unwrap_or_default();
     let list = clause.split(" may be ").next().unwrap_or_default();
