@@ -456,6 +456,7 @@ fn multi_streams(seed: u64, repeats: u32) -> Box<dyn Experiment> {
     ]);
     let drives = ARRAYS.map(|(name, disks, geometry)| Drives {
         name: name.to_owned(),
+        shown: name.to_owned(),
         geometry: geometry.to_owned(),
         disks,
     });
@@ -509,6 +510,7 @@ fn access_mixes(seed: u64, repeats: u32) -> Box<dyn Experiment> {
     ]);
     let drives = ["sas", "scsi"].map(|name| Drives {
         name: name.to_owned(),
+        shown: name.to_owned(),
         geometry: "4 disks".to_owned(),
         disks: 4,
     });

@@ -15,9 +15,12 @@ const ENOUGH: f64 = 0.9;
 fn is_in_short(sentence: &str) -> bool {
     let is_speed = sentence.starts_with("Beside ") && sentence.contains(" times as fast");
     let is_cost = sentence.contains(" costs ") && sentence.contains(" of sequential reads and ");
-    let is_saturation = ["The target is saturated by ", "How many writers saturate the target is "]
-        .iter()
-        .any(|start| sentence.starts_with(start));
+    let is_saturation = [
+        "The target is saturated (90 % of the best) by ",
+        "How many writers saturate the target is ",
+    ]
+    .iter()
+    .any(|start| sentence.starts_with(start));
     is_saturation || is_speed || is_cost
 }
 

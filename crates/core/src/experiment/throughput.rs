@@ -1,7 +1,7 @@
 //! The throughput of a comparison: I/Os or bytes per second, whichever is more meaningful, and its
 //! words.
 
-use crate::figures::number;
+use crate::figures::{number, significant};
 use crate::measure::Record;
 use crate::spec::Point;
 use crate::stats::{Estimate, bandwidth, iops};
@@ -54,15 +54,24 @@ impl Throughput {
     pub fn in_words(self, value: f64) -> String {
         match self {
             Self::Iops => format!("{} IOPS", number(value)),
-            Self::Bandwidth => format!("{}/s", Bytes(value as u64)),
+            Self::Bandwidth => mebibytes_in_words(value),
         }
     }
 }
 
-/// "893.6 MiB/s (937 MB/s)": powers of two, and powers of ten, in which limits are given.
+/// "894 MiB/s", "1,905 MiB/s": in the unit and with the digits of tables, so that figures can be
+/// compared at a glance. Less than a MiB/s is in KiB/s.
+fn mebibytes_in_words(bytes_per_second: f64) -> String {
+    match bytes_per_second / Bytes::MIB as f64 {
+        mebibytes if 1.0 <= mebibytes => format!("{} MiB/s", significant(mebibytes)),
+        _ => format!("{}/s", Bytes(bytes_per_second as u64)),
+    }
+}
+
+/// "894 MiB/s (937 MB/s)": powers of two, and powers of ten, in which limits are given.
 pub fn bandwidth_in_words(bytes_per_second: f64) -> String {
-    let bytes = Bytes(bytes_per_second as u64);
-    format!("{bytes}/s ({:.0} MB/s)", bytes_per_second / 1e6)
+    let decimal = number(bytes_per_second / 1e6);
+    format!("{} ({decimal} MB/s)", mebibytes_in_words(bytes_per_second))
 }
 
 /// "20 % (13 to 25 %)", or one figure if all three look alike.

@@ -1,8 +1,10 @@
 //! The facts about the host and the targets, as plain data. The engine's `host` fills them in; the
 //! verdict and the document read them. A fact that could not be found out is `None`, never zero.
 
+mod names;
 mod reduction;
 
+pub use names::{SEPARATORS, short_names};
 pub use reduction::{Answer, MUCH, Reduction, Saving};
 
 use schemars::JsonSchema;

@@ -154,10 +154,8 @@ fn side_by_side(
         }
     };
     let settled = sweep::settle(args, &template, targets, seed)?;
-    Ok(settled.prepared(|sweep, targets| {
-        let drives = targets.iter().map(Drives::of).collect();
-        Box::new(Study::new(sweep, question(drives)))
-    }))
+    Ok(settled
+        .prepared(|sweep, targets| Box::new(Study::new(sweep, question(Drives::all(targets))))))
 }
 
 /// A latency map with options from a spec, as far as they were not typed.

@@ -3,10 +3,10 @@
 use fathom_core::hosts::outliers;
 use fathom_core::stats::Estimate;
 
-use super::looks::short;
 use super::{Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape};
 use crate::document::{HostTrial, Trial};
 use crate::figures::{self, TrialPart, plus_minus};
+use fathom_core::facts::short_names;
 
 /// The names of more hosts than this do not fit below an axis.
 const NAMED: usize = 12;
@@ -126,7 +126,7 @@ fn lines(hosts: &[&HostTrial], figure: &HostFigure) -> Lines {
 fn host_axis(hosts: &[&HostTrial]) -> Axis {
     let is_named = hosts.len() <= NAMED;
     let names: Vec<String> = hosts.iter().map(|host| host.host.clone()).collect();
-    let ticks = short(&names).into_iter().enumerate();
+    let ticks = short_names(&names).into_iter().enumerate();
     Axis {
         title: if is_named { "host" } else { "host, by its place in the list from 0" }.to_owned(),
         scale: Scale::Linear,

@@ -1,10 +1,9 @@
 //! The looks of series: few have a color each; many have a color for each family, or a shade for
-//! each size. And names that are short enough for a legend.
+//! each size.
+
+use fathom_core::facts::SEPARATORS;
 
 use super::{Form, Paint, SERIES, Shape};
-
-/// A name ends with a size after one of these.
-const SEPARATORS: [char; 6] = [' ', ',', ':', '=', '/', '-'];
 
 /// The color and the form of each series, in their order. `rising` says that their names are rising
 /// numbers.
@@ -52,21 +51,6 @@ fn family(name: &str) -> &str {
     }
 }
 
-/// Names without the beginning that all of them share: the names of targets are long and alike.
-pub fn short(names: &[String]) -> Vec<String> {
-    let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else {
-        return names.to_vec();
-    };
-    let shared = |prefix: &str| others.iter().all(|name| name.starts_with(prefix));
-    let ends = first.match_indices(SEPARATORS).map(|(at, text)| at + text.len());
-    let from = ends.take_while(|end| shared(&first[..*end])).last().unwrap_or(0);
-    // A name that is only the beginning would be empty.
-    match names.iter().all(|name| from < name.len()) {
-        true => names.iter().map(|name| name[from..].to_owned()).collect(),
-        false => names.to_vec(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,17 +94,5 @@ mod tests {
         assert_eq!(color(8), Paint::Nth(2));
         assert_eq!(looks[0].1, Form::Dotted(Shape::Circle));
         assert_eq!(looks[1].1, Form::Dashed(Shape::Square));
-    }
-
-    #[test]
-    fn names_lose_the_beginning_that_they_share() {
-        let drives = names(&["sim:study-access-mix,drive=sas", "sim:study-access-mix,drive=sata2"]);
-        assert_eq!(short(&drives), ["sas", "sata2"]);
-        let arrays = names(&["sim:array,disks=1", "sim:array,level=raid5,disks=4"]);
-        assert_eq!(short(&arrays), ["disks=1", "level=raid5,disks=4"]);
-        assert_eq!(short(&names(&["/dev/sda", "/dev/nvme0n1"])), ["sda", "nvme0n1"]);
-        assert_eq!(short(&names(&["sda", "sdb"])), ["sda", "sdb"]);
-        assert_eq!(short(&names(&["a:", "a:b"])), ["a:", "a:b"]);
-        assert_eq!(short(&names(&["/dev/sda"])), ["/dev/sda"]);
     }
 }

@@ -2,9 +2,10 @@
 //! others, bars if there are only names. Over the number of hosts also the growth that would be
 //! ideal.
 
+use fathom_core::facts::short_names;
 use fathom_core::stats::Estimate;
 
-use super::looks::{looks, short};
+use super::looks::looks;
 use super::scaling::{self, FewestHosts};
 use super::{
     Axis, BARS, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Palette, Panel, Plot, Scale,
@@ -357,7 +358,7 @@ fn lines(
         None => Vec::from([String::new()]),
     };
     let by = arrangement.lines.map(|axis| results.axes[axis].name.as_str());
-    let names = if by == Some(TARGETS) { short(&labels) } else { labels.clone() };
+    let names = if by == Some(TARGETS) { short_names(&labels) } else { labels.clone() };
     let looks = looks(&names, arrangement.lines.is_some_and(|axis| results.is_numeric(axis)));
     let series = names.iter().enumerate().filter_map(|(nth, label)| {
         let own = spots
@@ -386,7 +387,10 @@ fn lines(
     series.extend(marks(doubted.map(|spot| (spot.verdict, spot.is_void(), dot(spot)))));
     Lines {
         x: Axis {
-            title: axis.name.clone(),
+            title: match scale {
+                Scale::Log => format!("{}{LOGARITHMIC}", axis.name),
+                _ => axis.name.clone(),
+            },
             scale,
             ticks: results.ticks(arrangement.x),
             range: x_range,

@@ -347,7 +347,7 @@ mod tests {
         let other = "(that cell is suspect: other programs used the disk)";
         // At the most writes there is a cell without a doubt.
         let ends = format!(
-            "The target carries up to 20k reads/s without writes {other}, and up to 476.84 MiB/s (500 \
+            "The target carries up to 20k reads/s without writes {other}, and up to 477 MiB/s (500 \
              MB/s) of writes; reads keep p95 <= 500 us up to 20k reads/s {other} without \
              writes."
         );
@@ -355,7 +355,7 @@ mod tests {
         assert!(said[1].contains("carries 5 of its 8 cells; 3 cells are void"), "{}", said[1]);
         let full = format!(
             "Reads keep p95 <= 200 us up to 20k reads/s {other} without writes, up to 20k \
-             reads/s beside 476.84 MiB/s (500 MB/s) of writes."
+             reads/s beside 477 MiB/s (500 MB/s) of writes."
         );
         assert_eq!(said[2], full);
         let mut found = found;
@@ -364,7 +364,7 @@ mod tests {
             cell.doubt = cells[3].doubt.clone();
         }
         let said = sentences(&found, 8, &|_| None);
-        let perhaps = "perhaps beside 476.84 MiB/s (500 MB/s) of writes (the cells with few reads there \
+        let perhaps = "perhaps beside 477 MiB/s (500 MB/s) of writes (the cells with few reads there \
                        are void).";
         assert!(said[2].ends_with(perhaps), "{}", said[2]);
     }
@@ -401,25 +401,25 @@ mod tests {
         assert!(
             doubtful[2].ends_with(
                 " up to 10k reads/s (perhaps up to 20k reads/s) without writes, perhaps up to 10k \
-                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not even 10k reads/s beside 953.67 MiB/s \
-                 (1000 MB/s) of writes."
+                 reads/s beside 477 MiB/s (500 MB/s) of writes, not even 10k reads/s beside 954 MiB/s \
+                 (1,000 MB/s) of writes."
             ),
             "{doubtful:?}"
         );
         assert_eq!(
             sentences(&found, 12, &|_| None),
             [
-                "The target carries up to 30k reads/s without writes, and up to 953.67 MiB/s (1000 MB/s) \
+                "The target carries up to 30k reads/s without writes, and up to 954 MiB/s (1,000 MB/s) \
                  of writes; reads keep p95 <= 500 us up to 30k reads/s without writes, up to 20k \
                  reads/s beside half of those writes.",
-                "The map goes up to 953.67 MiB/s (1000 MB/s) of writes and 30k reads/s; the target \
+                "The map goes up to 954 MiB/s (1,000 MB/s) of writes and 30k reads/s; the target \
                  carries 8 of its 12 cells. 12 measurements were made, and no cell was filled in.",
                 "Reads keep p95 <= 200 us up to 20k reads/s without writes, up to 10k \
-                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not even 10k reads/s beside 953.67 MiB/s \
-                 (1000 MB/s) of writes.",
+                 reads/s beside 477 MiB/s (500 MB/s) of writes, not even 10k reads/s beside 954 MiB/s \
+                 (1,000 MB/s) of writes.",
                 "Reads keep p95 <= 500 us up to 30k reads/s without writes, up to 20k \
-                 reads/s beside 476.84 MiB/s (500 MB/s) of writes, not even 10k reads/s beside 953.67 MiB/s \
-                 (1000 MB/s) of writes.",
+                 reads/s beside 477 MiB/s (500 MB/s) of writes, not even 10k reads/s beside 954 MiB/s \
+                 (1,000 MB/s) of writes.",
                 "Not to be relied on: it drifts.",
             ]
         );

@@ -66,7 +66,7 @@ fn answer(sweep: &Sweep, drives: &[Drives], mixes: &[String]) -> Option<String> 
             let [read, write] = costs.each_ref().map(|all| Some(cost(*all.as_ref()?.get(nth)?)));
             let (read, write) = (read?, write?);
             let whose =
-                if drives.len() == 1 { String::new() } else { format!(" on {}", drives[at].name) };
+                if drives.len() == 1 { String::new() } else { format!(" on {}", drives[at].shown) };
             Some(match (nth, at) {
                 (0, 0) => format!("{read} of {pure} reads and {write} of {pure} writes{whose}"),
                 _ => format!("{read} and {write}{whose}"),
@@ -169,7 +169,7 @@ fn costs(
     let losses = if losses.is_empty() { String::new() } else { format!("; {}", losses.join(", ")) };
     let step = step.unwrap_or_default();
     let depth = depth_in_words(&gains(sweep, drives, (direction, mixes)));
-    Some(format!("{}, {what}: {first} {pure}{losses}{step}{depth}.", drives.name))
+    Some(format!("{}, {what}: {first} {pure}{losses}{step}{depth}.", drives.shown))
 }
 
 /// "; from mixed:20% to random another 49 % (48 to 50 %)".
@@ -204,7 +204,7 @@ fn beside_reads(sweep: &Sweep, drives: &Drives, mixes: &[String]) -> Option<Stri
     let alike = listed(alike.iter().map(|(mix, _)| *mix));
     let alike = (!alike.is_empty()).then(|| format!("cannot be told apart with {alike}"));
     let parts: Vec<String> = parts.chain(alike).collect();
-    let name = &drives.name;
+    let name = &drives.shown;
     (!parts.is_empty()).then(|| format!("{name}, writes beside reads: {}.", parts.join(", ")))
 }
 
@@ -216,7 +216,7 @@ fn all_below_reads(sweep: &Sweep, drives: &[Drives], mix: &str) -> Option<String
     let groups: Vec<Vec<Result<'_>>> = groups.collect();
     let pairs: Vec<(usize, usize)> = (0..drives.len()).map(|nth| (2 * nth, 2 * nth + 1)).collect();
     let shares = shares(&groups, &pairs);
-    let known = drives.iter().zip(shares).filter_map(|(one, share)| Some((&*one.name, share?)));
+    let known = drives.iter().zip(shares).filter_map(|(one, share)| Some((&*one.shown, share?)));
     let known: Vec<(&str, Ratio)> = known.collect();
     let most = 1.0 - BELOW_READS;
     let names = |wanted: &dyn Fn(&Ratio) -> bool| {
@@ -280,7 +280,7 @@ fn gain(ratio: Ratio) -> String {
 fn ranks(sweep: &Sweep, drives: &[Drives], direction: Direction, mix: &str) -> Option<String> {
     let known = drives.iter().filter_map(|one| {
         let results = with_mix(sweep, one, direction, mix);
-        Some((one.name.as_str(), best(&results)?.1, results))
+        Some((one.shown.as_str(), best(&results)?.1, results))
     });
     let mut known: Vec<(&str, f64, Vec<Result<'_>>)> = known.collect();
     known.sort_by(|one, other| other.1.total_cmp(&one.1));

@@ -2,7 +2,7 @@
 
 use crate::experiment::Candidate;
 use crate::experiment::sweep::Sweep;
-use crate::facts::Target;
+use crate::facts::{Target, short_names};
 use crate::measure::Direction;
 use crate::stats::{Comparison, Level, Ratio};
 use crate::trial::Coordinate;
@@ -15,6 +15,8 @@ const TARGETS: &str = "targets";
 pub struct Drives {
     /// Its name, as on the axis of the targets.
     pub name: String,
+    /// Its name without the beginning that the names of all targets share, as sentences have it.
+    pub shown: String,
     /// Its structure: "raid5, 4 disks, chunk 64 KiB, full stripe 192 KiB", "single disk".
     pub geometry: String,
     /// The number of disks that it is spread over.
@@ -22,8 +24,14 @@ pub struct Drives {
 }
 
 impl Drives {
-    /// The facts about a target.
-    pub fn of(target: &Target) -> Self {
+    /// The facts about the targets of a study.
+    pub fn all(targets: &[Target]) -> Vec<Self> {
+        let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
+        let shown = short_names(&names);
+        targets.iter().zip(shown).map(|(target, shown)| Self::of(target, shown)).collect()
+    }
+
+    fn of(target: &Target, shown: String) -> Self {
         let disks = target.drives();
         let geometry = match target.array() {
             None => "single disk".to_owned(),
@@ -39,7 +47,7 @@ impl Drives {
                 parts.join(", ")
             }
         };
-        Self { name: target.name.clone(), geometry, disks }
+        Self { name: target.name.clone(), shown, geometry, disks }
     }
 
     /// The results on it in one direction alone.

@@ -48,8 +48,8 @@ pub(super) fn sentences(sweep: &Sweep, full_stripe: Option<Bytes>) -> Vec<String
     sentences
 }
 
-/// "The target is saturated by 8 writers (queue-depth 8) with blocks of 256k, by 2 with 1m and by 2 with 12.8MB; the
-/// highest is 893.6 MiB/s (937 MB/s) with 12.8MB; zeros are too fast at block-size 12.8MB." None if the
+/// "The target is saturated (90 % of the best) by 8 writers (queue-depth 8) with blocks of 256k, by 2 with 1m and by 2 with 12.8MB; the
+/// highest is 894 MiB/s (937 MB/s) with 12.8MB; zeros are too fast at block-size 12.8MB." None if the
 /// curves differ in more than their blocks: then each has a sentence.
 fn answer(sweep: &Sweep, random: &[Result<'_>]) -> Option<String> {
     let along = along(sweep)?;
@@ -84,7 +84,11 @@ fn answer(sweep: &Sweep, random: &[Result<'_>]) -> Option<String> {
         true => {
             "How many writers saturate the target is unknown with all sizes of blocks".to_owned()
         }
-        false => format!("The target is saturated {}", listed(parts.iter().map(String::as_str))),
+        false => format!(
+            "The target is saturated ({} of the best) {}",
+            percent(sweep.enough_share()),
+            listed(parts.iter().map(String::as_str))
+        ),
     };
     let (best, value) = drives::best(random)?;
     let highest = sweep.in_both_units(value);
@@ -139,7 +143,7 @@ fn whose(sweep: &Sweep, curve: &Curve<'_>) -> String {
     if all.is_empty() { String::new() } else { format!("{}: ", all.join(", ")) }
 }
 
-/// "Blocks of 12.8MB reach the most: 893.6 MiB/s (937 MB/s); 1m 93 % of it (91 to 95 %), 256k 75 % of it
+/// "Blocks of 12.8MB reach the most: 894 MiB/s (937 MB/s); 1m 93 % of it (91 to 95 %), 256k 75 % of it
 /// (74 to 76 %); the full stripe is 2 MiB, of which they are 6.1, 0.5 and 0.13."
 fn blocks(sweep: &Sweep, random: &[Result<'_>], full_stripe: Option<Bytes>) -> Option<String> {
     let labels = &sweep.axes().iter().find(|axis| axis.name == BLOCKS)?.labels;
@@ -230,7 +234,7 @@ fn rated(random: &[Result<'_>]) -> Vec<String> {
     bandwidth.into_iter().chain(iops).collect()
 }
 
-/// "Random data reaches 893.6 MiB/s (937 MB/s), 17 % more (15 to 19 %) than the ... that the target is
+/// "Random data reaches 894 MiB/s (937 MB/s), 17 % more (15 to 19 %) than the ... that the target is
 /// rated at."
 fn against(levels: Vec<Level>, limit: f64, words: &dyn Fn(f64) -> String) -> String {
     let all: Vec<usize> = (0..levels.len()).collect();
