@@ -18,7 +18,7 @@ mod stalls;
 pub use batches::{
     BATCHES, BATCHES_MIN, CORRELATION_MAX, batched, mean, quantile, quantiles, rate,
 };
-pub use change_points::{ChangePoint, RESULTS_MAX, RESULTS_MIN, change_points};
+pub use change_points::{ChangePoint, RESULTS_MAX, RESULTS_MIN, change_points, could_have_found};
 pub use changes::Changes;
 pub use compare::{Comparison, HighestLevel, Level, Ratio, UNREPEATED, contrast, levels, of_pairs};
 pub use levels::{LEVEL_MIN, Noise, Plateau, SeriesPiece, plateaus};

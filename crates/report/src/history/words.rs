@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fathom_core::figures::percent;
 use fathom_core::stats::Ratio;
 
-use super::{HistoryChange, HistoryGroup, HistorySeries};
+use super::{FEWEST, HistoryChange, HistoryGroup, HistorySeries};
 use crate::comparison::{FactDifference, FactWeight};
 use crate::document::Metric;
 use crate::figures;
@@ -60,7 +60,8 @@ pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
     }
 }
 
-/// ", on average IOPS 36,400, p99 1.20 ms": the level of a group without a change; empty if it has several
+/// ", on average IOPS 36,400 (a lasting fall by 5 % would have been found), p99 1.20 ms (a lasting rise
+/// by 15 % would have been found)": the level of a group without a change; empty if it has several
 /// points.
 fn levels(group: &HistoryGroup) -> String {
     let is_shown = |one: &&HistorySeries| {
@@ -69,7 +70,9 @@ fn levels(group: &HistoryGroup) -> String {
     };
     let shown = group.series.iter().filter(is_shown).filter_map(|one| {
         let level = one.levels.last()?;
-        Some(format!("{} {}", one.figure.name(), one.figure.text(level.mean)))
+        let found = could_have_found(one)
+            .map_or(String::new(), |change| format!(" ({change} would have been found)"));
+        Some(format!("{} {}{found}", one.figure.name(), one.figure.text(level.mean)))
     });
     let shown: Vec<String> = shown.collect();
     if shown.is_empty() { String::new() } else { format!(", on average {}", shown.join(", ")) }
@@ -124,14 +127,28 @@ pub fn sentence(series: &HistorySeries) -> String {
     };
     let results = counted(series.values.len(), "result");
     if series.is_short() {
-        return format!("{}: {results}, too few to find a change.", capital(&name));
+        return match series.values.len() < FEWEST {
+            true => format!("{}: {results}, too few to find a change.", capital(&name)),
+            false => format!(
+                "{}: no change was found in {results}, which are too few to be sure.",
+                capital(&name)
+            ),
+        };
     }
     let scatter = series.scatter.map_or(String::new(), |share| match share {
         share if share < 1e-9 => "; the results are all equal".to_owned(),
         share => format!("; the results scatter by {}", percent(share)),
     });
     let how_often = match series.changes.len() {
-        0 => return format!("{}: no change was found in {results}{scatter}.", capital(&name)),
+        0 => {
+            let could = could_have_found(series).map_or(String::new(), |change| {
+                format!("; {change} halfway through them would have been found")
+            });
+            return format!(
+                "{}: no change was found in {results}{scatter}{could}.",
+                capital(&name)
+            );
+        }
         1 => "once".to_owned(),
         2 => "twice".to_owned(),
         n => format!("{n} times"),
@@ -139,6 +156,18 @@ pub fn sentence(series: &HistorySeries) -> String {
     let all = series.changes.iter().map(|change| of_change(series, change));
     let all = all.collect::<Vec<_>>().join("; ");
     format!("{} changed {how_often} in {results}: {all}.", capital(&name))
+}
+
+/// "a lasting fall by 5 %": what would have been found, if it had begun halfway. None where results
+/// are all equal, and any would.
+fn could_have_found(series: &HistorySeries) -> Option<String> {
+    let share = series.could_have_found.filter(|share| 1e-9 < *share)?;
+    Some(format!("a lasting {} by {}", worse(series), percent(share)))
+}
+
+/// What a change for the worse is.
+fn worse(series: &HistorySeries) -> &'static str {
+    if series.figure.more_is_better() { "fall" } else { "rise" }
 }
 
 /// "on 2026-03-01 it fell by 12 % (9 to 15 %), where the kernel changed from 6.1 to 6.6".

@@ -126,6 +126,41 @@ fn a_change_that_is_taken_back_is_found_twice() {
 }
 
 #[test]
+fn what_could_have_been_found_is_found_in_nine_of_ten() {
+    let mut chance = SplitMix64(8);
+    for (results, together) in [(11, 1), (13, 2), (16, 4), (24, 1), (24, 4), (80, 2)] {
+        for kind in 0..3 {
+            let (mut tested, mut found) = (0, 0);
+            for seed in 0..100 {
+                let mut series = |change: f64| -> Vec<f64> {
+                    let level = |nth: usize| if nth < results / 2 { 0.0 } else { change };
+                    let figure = |nth: usize| level(nth).exp() * noise(kind, 0.02, &mut chance);
+                    (0..results).map(figure).collect()
+                };
+                let figures = series(0.0);
+                if !change_points(&figures, together, seed).is_empty() {
+                    continue;
+                }
+                let change = could_have_found(&figures, together).unwrap();
+                tested += 1;
+                found += usize::from(!change_points(&series(-change), together, seed).is_empty());
+            }
+            let what = format!("{found} of {tested}, {results} results, noise {kind}");
+            assert!(90 < tested && 4 * tested <= 5 * found, "{what}");
+        }
+    }
+}
+
+#[test]
+fn few_results_could_not_show_any_change() {
+    let even = |count: usize| Vec::from([7.0; 1000])[..count].to_vec();
+    let could = |count: usize, series: usize| could_have_found(&even(count), series).is_some();
+    // One in ten orders of six, one in 35 of eight, one in 126 of ten are divided like a change.
+    assert!(!could(0, 1) && !could(6, 1) && !could(8, 1) && !could(10, 1) && could(11, 1));
+    assert!(!could(12, 2) && could(13, 2) && !could(15, 4) && could(16, 4) && could(1000, 1000));
+}
+
+#[test]
 fn nothing_changes_in_a_constant_or_a_short_series() {
     assert!(change_points(&[], 1, 1).is_empty());
     assert!(change_points(&[7.0; 100], 1, 1).is_empty());
