@@ -79,6 +79,7 @@ fn the_tail_of_an_overloaded_target_is_named_as_such() {
         let output = place.run(&["run", "sim:queue", "--rate", rate, "-d", "1s", "--seed", "1"]);
         let said = stdout(&output).replace('\n', " ");
         assert_eq!(said.contains(" while overloaded; suspect: "), is_overloaded, "{said}");
+        assert_eq!(said.contains(" % of the offered load, p99 "), is_overloaded, "{said}");
     }
 }
 
@@ -353,7 +354,7 @@ fn a_threshold_decides_about_the_exit_code() {
     let page = stdout(&place.run(&["report", "b.jsonl", "--html", "-"]));
     assert_has(
         &page,
-        &["<p class=\"answer is-void\">", "fails by --fail-if &#39;p99&gt;300us&#39;: p99 is"],
+        &["<p class=\"answer is-void\">", "--fail-if</span> &#39;p99&gt;300us&#39;: p99 is"],
     );
     let kept = stdout(&place.run(&["report", "a.jsonl"]));
     assert_has(&kept, &["--fail-if 'p99>1ms' does not apply."]);

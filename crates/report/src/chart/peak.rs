@@ -276,7 +276,10 @@ fn throughput(document: &Document, found: &PeakFound) -> Chart {
             title: String::new(),
             plot: Plot::Lines(Lines {
                 x: Axis {
-                    title: setting(document, found),
+                    title: match positive {
+                        true => format!("{} (logarithmic)", setting(document, found)),
+                        false => setting(document, found),
+                    },
                     scale: if positive { Scale::Log } else { Scale::Linear },
                     ticks: ticks(found),
                     range: None,

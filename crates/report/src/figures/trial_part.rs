@@ -2,7 +2,7 @@
 
 use fathom_core::measure::{Direction, Flow, Histogram, StartDelay, Stretch, Upkeep};
 use fathom_core::stats::Estimate;
-use fathom_core::{Quantile, stats};
+use fathom_core::{Quantile, Span, stats};
 
 use crate::document::{Stream, Trial, Worker};
 
@@ -21,6 +21,15 @@ pub struct TrialPart<'a> {
     pub trial: &'a Trial,
     /// The stream's place; none for all.
     pub stream: Option<u32>,
+}
+
+/// The load of open loops, in I/Os per second.
+#[derive(Clone, Copy, Debug)]
+pub struct OfferedLoad {
+    /// What was to be issued, by all machines together.
+    pub offered: f64,
+    /// What completed; none if the window has no length.
+    pub achieved: Option<f64>,
 }
 
 impl<'a> TrialPart<'a> {
@@ -67,6 +76,32 @@ impl<'a> TrialPart<'a> {
     /// Whether there is an open loop in it.
     pub fn is_open(&self) -> bool {
         self.loads().any(|stream| stream.pacing.is_open())
+    }
+
+    /// The load that its open loops were to issue, and what of it completed; none without an open loop,
+    /// and of a whole trial in which a single open loop runs beside others.
+    pub fn offered(&self) -> Option<OfferedLoad> {
+        let (trial, window) = (self.trial, self.trial.window());
+        let offered =
+            |stream: &Stream| stream.pacing.offered_rate(Span(0), window).map(|rate| rate.0);
+        let loads: Vec<f64> = self.loads().filter_map(offered).collect();
+        // The sum over one open loop among closed ones is that of the open loop.
+        let is_one_of_several =
+            self.stream.is_none() && trial.point.streams.len() > 1 && loads.len() < 2;
+        if loads.is_empty() || is_one_of_several {
+            return None;
+        }
+        let done = trial.flow(None, |worker, _| self.is_open_loop(worker)).ios();
+        Some(OfferedLoad {
+            offered: loads.iter().sum::<f64>() * trial.machines() as f64,
+            achieved: super::per_second(done, window),
+        })
+    }
+
+    /// Whether this worker is of an open loop in it.
+    pub fn is_open_loop(&self, worker: &Worker) -> bool {
+        let stream = &self.trial.point.streams[worker.stream as usize];
+        self.has(worker.stream) && stream.pacing.is_open()
     }
 
     /// The directions of its load: those that were asked for, and those that happened.

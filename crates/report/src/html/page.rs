@@ -14,6 +14,9 @@ const LINKED: usize = 6;
 /// Tables with this many columns have smaller type.
 const MANY: usize = 11;
 
+/// A longer option may be broken, so that it fits a phone.
+const OPTION: usize = 28;
+
 /// More findings than these are closed.
 const REMARKS: usize = 3;
 
@@ -22,7 +25,7 @@ pub fn body(page: &Page) -> String {
     let mut out = String::new();
     put!(out, "<header>\n<p class=\"brand\">fathom</p>\n<h1>{}</h1>\n", escape(&page.title));
     if let Some(one) = &page.answer {
-        put!(out, "<p class=\"answer{}\">{}</p>\n", tone_class(one.tone), escape(&one.text));
+        put!(out, "<p class=\"answer{}\">{}</p>\n", tone_class(one.tone), words(&one.text));
     }
     page.figures.iter().for_each(|one| tiles(&mut out, one));
     blocks(&mut out, &page.about, 1);
@@ -121,7 +124,16 @@ fn sentence(out: &mut String, sentence: &Sentence) {
         Tone::Strong => " class=\"strong\"",
         Tone::Quiet => " class=\"muted small\"",
     };
-    put!(out, "<p{class}>{}</p>\n", escape(&sentence.text));
+    put!(out, "<p{class}>{}</p>\n", words(&sentence.text));
+}
+
+/// A sentence. Browsers break lines behind hyphens, and `--` alone at the end of one is no option.
+fn words(text: &str) -> String {
+    let word = |word: &str| match word.contains("--") && word.len() <= OPTION {
+        true => format!("<span class=\"option\">{}</span>", escape(word)),
+        false => escape(word),
+    };
+    text.split(' ').map(word).collect::<Vec<String>>().join(" ")
 }
 
 fn facts(out: &mut String, facts: &[Fact]) {

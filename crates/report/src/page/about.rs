@@ -5,7 +5,7 @@ use fathom_core::facts::{Answer, Reduction};
 
 use super::hosts;
 use super::{Block, Fact, Level, Outcome, Remark, Sentence, Tone};
-use crate::document::{Command, Document, Ended, Found, Host, Trial, Verdict};
+use crate::document::{Command, Document, Ended, Found, Host, Stream, Trial, Verdict};
 use crate::figures;
 use crate::promises::{Promise, advice, promises};
 use crate::thresholds::outcomes;
@@ -58,8 +58,7 @@ fn both_sides(document: &Document) -> Option<String> {
 fn whose(document: &Document, target: u32) -> String {
     let is_of = |side: &str, trial: &Trial| {
         let mut regions = trial.point.streams.iter().flat_map(|stream| &stream.regions);
-        trial.place.coordinates.iter().any(|at| at.axis == SIDE && at.label == side)
-            && regions.any(|region| region.target == target)
+        is_of_side(side, trial) && regions.any(|region| region.target == target)
     };
     let sides = SIDES.into_iter().filter(|_| document.header.command == Command::Ab);
     let sides = sides.filter(|side| document.trials.iter().any(|trial| is_of(side, trial)));
@@ -73,22 +72,41 @@ fn whose(document: &Document, target: u32) -> String {
 /// Its answer names only what differs.
 fn load(document: &Document) -> Option<String> {
     let experiment = document.header.experiment.as_ref()?;
-    let streams = match document.header.command {
-        Command::Sweep | Command::Peak | Command::Sustain => &experiment.base.streams,
+    let in_words = |streams: &[Stream]| {
+        streams.iter().map(figures::load).collect::<Vec<_>>().join(", beside ")
+    };
+    let loads = match document.header.command {
+        Command::Sweep | Command::Peak | Command::Sustain | Command::Study => {
+            in_words(&experiment.base.streams)
+        }
         // Its base reads alone.
         Command::Map => {
             let trials = document.trials.iter().map(|trial| &trial.point.streams);
-            trials.max_by_key(|streams| streams.len())?
+            in_words(trials.max_by_key(|streams| streams.len())?)
+        }
+        Command::Ab => {
+            let [a, b] = SIDES.map(|side| {
+                let mut own = document.trials.iter().filter(|trial| is_of_side(side, trial));
+                own.next().map(|trial| in_words(&trial.point.streams))
+            });
+            match (a?, b?) {
+                (a, b) if a == b => a,
+                (a, b) => format!("A: {a}; B: {b}"),
+            }
         }
         _ => return None,
     };
-    let loads = streams.iter().map(figures::load).collect::<Vec<_>>().join(", beside ");
     let axes: Vec<&str> = experiment.axes.iter().map(|axis| axis.name.as_str()).collect();
     Some(match axes.as_slice() {
+        _ if document.header.command == Command::Ab => loads,
         [] => loads,
         [only] => format!("{loads}; {only} varies"),
         several => format!("{loads}; {} vary", several.join(", ")),
     })
+}
+
+fn is_of_side(side: &str, trial: &Trial) -> bool {
+    trial.place.coordinates.iter().any(|at| at.axis == SIDE && at.label == side)
 }
 
 /// The targets and the host; with the details also how to repeat the measurement.

@@ -189,7 +189,8 @@ fn figures_of(point: &Spot<'_>) -> String {
             figures::significant(bytes / 1e6)
         ),
     };
-    format!("{} IOPS{half}{moved}{}", figures::significant(iops.value), tail(point))
+    let share = of_offered(point);
+    format!("{} IOPS{half}{moved}{share}{}", figures::significant(iops.value), tail(point))
 }
 
 /// "1,200 trims per second": of a point that neither reads nor writes.
@@ -210,6 +211,21 @@ fn upkeep(point: &Spot<'_>) -> String {
     };
     let all: Vec<String> = counts.into_iter().filter_map(rate).collect();
     if all.is_empty() { "no I/O completed".to_owned() } else { all.join(", ") }
+}
+
+/// ", 49 % of the offered load": of open loops that offered more than the target can do.
+fn of_offered(point: &Spot<'_>) -> String {
+    let share = |trial: &Trial| {
+        let load = TrialPart::whole(trial).offered()?;
+        Some(load.achieved? / load.offered).filter(|share| share.is_finite())
+    };
+    let trials = point.counted_trials();
+    let shares: Vec<f64> = trials.iter().filter_map(|trial| share(trial)).collect();
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    match point.is_overloaded() && !shares.is_empty() {
+        true => format!(", {} of the offered load", figures::percent(mean)),
+        false => String::new(),
+    }
 }
 
 /// ", p99 4.80 ms ±3%", ", p99 1.12 s while overloaded"; empty if too few samples carry it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fathom_core::measure::{Direction, Flow, Histogram};
-use fathom_core::{Bytes, Quantile, Span};
+use fathom_core::{Bytes, Quantile};
 
 use super::breakdown;
 use super::hosts;
@@ -11,7 +11,7 @@ use super::overview::{self, draws_trials};
 use super::{Block, Drawing, Entry, Fact, Head, Level, Remark, Section, Sentence, Table, Tone};
 use crate::chart;
 use crate::document::{Cell, Counters, Document, Stream, Trial, Worker};
-use crate::figures::{self, TrialPart, direction_name, or_unknown, plus_minus};
+use crate::figures::{self, OfferedLoad, TrialPart, direction_name, or_unknown, plus_minus};
 
 /// More rows than this are summed by target; of more CPUs and threads only the busiest are shown.
 const ROWS_SHOWN: usize = 16;
@@ -399,23 +399,8 @@ fn in_flight(part: TrialPart<'_>) -> Fact {
 }
 
 fn offered(part: TrialPart<'_>) -> Option<Fact> {
-    let trial = part.trial;
-    let offered =
-        |stream: &Stream| stream.pacing.offered_rate(Span(0), trial.window()).map(|rate| rate.0);
-    let loads: Vec<f64> = part.loads().filter_map(offered).collect();
-    // The sum over one open loop among closed ones is that of the open loop.
-    if loads.is_empty()
-        || (part.stream.is_none() && trial.point.streams.len() > 1 && loads.len() < 2)
-    {
-        return None;
-    }
-    let offered: f64 = loads.iter().sum::<f64>() * trial.machines() as f64;
-    let open = |worker: &Worker| {
-        part.has(worker.stream) && trial.point.streams[worker.stream as usize].pacing.is_open()
-    };
-    let achieved =
-        figures::per_second(trial.flow(None, |worker, _| open(worker)).ios(), trial.window());
-    let workers = trial.workers.iter().filter(|worker| open(worker));
+    let OfferedLoad { offered, achieved } = part.offered()?;
+    let workers = part.workers().filter(|worker| part.is_open_loop(worker));
     let unstarted: u64 = workers.map(|worker| worker.ledger.unstarted).sum();
     let mut text = format!("{}{} IOPS offered", whose(part), figures::significant(offered));
     if let Some(achieved) = achieved {
