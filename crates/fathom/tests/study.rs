@@ -276,6 +276,14 @@ fn multi_stream_tells_what_threads_with_one_request_each_do_to_disks_that_turn()
     assert_has(two, &["MiB/s, 1.0 times", "; two reach 2.0 times what one does"]);
     let beside = line(format!("{mirror}, writes beside reads: 5"));
     assert_has(beside, &["% of them"]);
+    // Of points that were measured once, a sentence says once what it cannot tell.
+    let once = [&short[..], &depths, &["--repeats", "1"]].concat();
+    let (document, _) = studied("multi-stream", &targets, &once);
+    let said = conclusion(&document);
+    let line = said.lines().find(|line| line.starts_with(&format!("{mirror}, reads with one")));
+    let unknown = format!("; how many times {disk} these are is unknown; ");
+    assert_has(line.unwrap(), &[&unknown]);
+    assert_eq!(line.unwrap().matches("how many times").count(), 1);
 }
 
 #[test]

@@ -239,6 +239,26 @@ fn results_that_are_too_few_to_test_are_named_beside_the_others_and_drawn() {
 }
 
 #[test]
+fn a_figure_that_few_results_have_is_no_level() {
+    let base = stored("open");
+    let p99 = Metric::Quantile(Quantile(0.99));
+    let request = HistoryRequest { metrics: Vec::from([Metric::Iops, p99]), any_host: false };
+    let one = |day: usize| {
+        let document = on(day, 1.0 + 0.01 * (day % 3) as f64, &base);
+        let mut one = entry(&format!("{day}.jsonl"), document, &request);
+        if 3 <= day {
+            one.points[0].figures[1].1 = None;
+        }
+        one
+    };
+    let found = History::of("results", (0..16).map(one).collect(), Vec::new());
+    let start = "No change was found in 16 results, on average IOPS 4,0";
+    assert!(found.answer.starts_with(start) && !found.answer.contains("p99"), "{}", found.answer);
+    let said = &found.groups[0].series[1].sentence;
+    assert_eq!(said, "p99: 3 results, too few to find a change.");
+}
+
+#[test]
 fn sizes_are_told_in_percent_and_large_ones_in_times() {
     for (value, low, high, text) in [
         (0.88, 0.85, 0.91, "fell by 12 % (9 to 15 %)"),

@@ -334,3 +334,27 @@ fn spark(disk: &WatchedDisk) -> Spark {
     let values = pieces.iter().map(|piece| piece.figures.per_second(piece.figures.ios()));
     Spark { title: "IOPS over time".to_owned(), values: values.collect(), mark: None }
 }
+
+#[cfg(test)]
+mod tests {
+    use fathom_core::watch::Caused;
+
+    use super::*;
+
+    #[test]
+    fn the_kernel_and_the_rest_are_no_program() {
+        let main = |programs: &[(&str, u64)]| {
+            let mut disk = WatchedDisk::default();
+            for (name, reads) in programs {
+                let caused = Caused { reads: *reads, ..Caused::default() };
+                disk.programs.insert((*name).to_owned(), caused);
+            }
+            main_program(&disk).map(|(name, share)| (name.to_owned(), share))
+        };
+        assert_eq!(main(&[("postgres", 3), ("kworker", 1)]), Some(("postgres".to_owned(), 0.75)));
+        assert_eq!(main(&[("postgres", 1), ("kworker", 3)]), None);
+        assert_eq!(main(&[("postgres", 1), (OTHERS, 3)]), None);
+        assert_eq!(main(&[("postgres", 0)]), None);
+        assert_eq!(main(&[]), None);
+    }
+}
