@@ -9,13 +9,12 @@ pub fn short_names(names: &[String]) -> Vec<String> {
         return names.to_vec();
     };
     let shared = |prefix: &str| others.iter().all(|name| name.starts_with(prefix));
+    // A number alone is no name, and a name that is only the beginning would be empty.
+    let is_name = |name: &String, from: usize| name[from..].starts_with(char::is_alphabetic);
     let ends = first.match_indices(SEPARATORS).map(|(at, text)| at + text.len());
-    let from = ends.take_while(|end| shared(&first[..*end])).last().unwrap_or(0);
-    // A name that is only the beginning would be empty.
-    match names.iter().all(|name| from < name.len()) {
-        true => names.iter().map(|name| name[from..].to_owned()).collect(),
-        false => names.to_vec(),
-    }
+    let ends = ends.take_while(|end| shared(&first[..*end]));
+    let from = ends.filter(|end| names.iter().all(|name| is_name(name, *end))).last().unwrap_or(0);
+    names.iter().map(|name| name[from..].to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -35,6 +34,8 @@ mod tests {
         assert_eq!(short_names(&names(&["/dev/sda", "/dev/nvme0n1"])), ["sda", "nvme0n1"]);
         assert_eq!(short_names(&names(&["sda", "sdb"])), ["sda", "sdb"]);
         assert_eq!(short_names(&names(&["a:", "a:b"])), ["a:", "a:b"]);
+        let disks = names(&["sim:array,disks=1", "sim:array,disks=4"]);
+        assert_eq!(short_names(&disks), ["disks=1", "disks=4"]);
         assert_eq!(short_names(&names(&["/dev/sda"])), ["/dev/sda"]);
     }
 }

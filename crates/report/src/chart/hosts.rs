@@ -1,12 +1,12 @@
 //! The figures of each host in a trial of many, with the hosts that are unlike the others.
 
+use fathom_core::facts::short_names;
 use fathom_core::hosts::outliers;
 use fathom_core::stats::Estimate;
 
 use super::{Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape};
 use crate::document::{HostTrial, Trial};
 use crate::figures::{self, TrialPart, plus_minus};
-use fathom_core::facts::short_names;
 
 /// The names of more hosts than this do not fit below an axis.
 const NAMED: usize = 12;

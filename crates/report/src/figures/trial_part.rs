@@ -4,7 +4,7 @@ use fathom_core::measure::{Direction, Flow, Histogram, StartDelay, Stretch, Upke
 use fathom_core::stats::Estimate;
 use fathom_core::{Quantile, Span, stats};
 
-use crate::document::{Stream, Trial, Worker};
+use crate::document::{Cell, Stream, Trial, Worker};
 
 /// A quantile, if enough values lie beyond it.
 pub fn carried(times: &Histogram, quantile: Quantile) -> Option<u64> {
@@ -78,8 +78,8 @@ impl<'a> TrialPart<'a> {
         self.loads().any(|stream| stream.pacing.is_open())
     }
 
-    /// The load that its open loops were to issue, and what of it completed; none without an open loop,
-    /// and of a whole trial in which a single open loop runs beside others.
+    /// The load that its open loops were to issue, and what of it completed. There is none without an
+    /// open loop, and none for a whole trial in which a single open loop runs beside others.
     pub fn offered(&self) -> Option<OfferedLoad> {
         let (trial, window) = (self.trial, self.trial.window());
         let offered =
@@ -91,7 +91,9 @@ impl<'a> TrialPart<'a> {
         if loads.is_empty() || is_one_of_several {
             return None;
         }
-        let done = trial.flow(None, |worker, _| self.is_open_loop(worker)).ios();
+        // Flushes come with the writes, and are not part of the load.
+        let is_open = |worker: &Worker, _: &Cell| self.is_open_loop(worker);
+        let done = trial.flow(None, is_open).ios() + trial.upkeep(Upkeep::Trim, is_open).ios();
         Some(OfferedLoad {
             offered: loads.iter().sum::<f64>() * trial.machines() as f64,
             achieved: super::per_second(done, window),

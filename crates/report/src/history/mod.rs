@@ -25,8 +25,8 @@ pub const HISTORY_VERSION: u32 = 1;
 /// The same random orders for everyone who searches the same results.
 const SEED: u64 = 1;
 
-/// Fewer results than two levels of the fewest results cannot show a change.
-pub(crate) const FEWEST: usize = 2 * RESULTS_MIN;
+/// Fewer results than two levels of the fewest results are not searched.
+const FEWEST: usize = 2 * RESULTS_MIN;
 
 /// The results of a folder over time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -87,9 +87,9 @@ pub struct HistorySeries {
     /// The standard deviation of the results around their level, as a share; null if there are fewer
     /// than two.
     pub scatter: Option<f64>,
-    /// The smallest lasting change for the worse, as a share of the level, that would have been found in
-    /// 9 of 10 such series if it had begun halfway: null where a change was found, and where the results
-    /// are too few for any.
+    /// A lasting change for the worse, as a share of the level, that is found in 8 of 10 such series or
+    /// more if it begins halfway: null where a change was found, and where the results are too few for
+    /// any.
     pub could_have_found: Option<f64>,
     /// The figure itself.
     #[serde(skip)]
@@ -232,7 +232,7 @@ impl HistoryGroup {
         }
     }
 
-    /// Whether it has too few results to find a change in any series.
+    /// Whether no series has enough results to find a change for sure, and none was found.
     pub(crate) fn is_short(&self) -> bool {
         self.series.iter().all(HistorySeries::is_short)
     }

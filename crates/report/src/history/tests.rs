@@ -111,7 +111,8 @@ fn results_that_do_not_count_are_named_and_why() {
     assert!(found.skipped[0].why.ends_with("7.jsonl"), "{:?}", found.skipped);
     assert!(found.skipped[1].why.contains("measurement version 0"), "{:?}", found.skipped);
     // Of eight results, no order is so unlikely that it shows a change.
-    let few = "8 results in results, and too few of the same workload on the same target to find a change.";
+    let few = "8 results in results, and too few of the same workload on the same target to tell of \
+               changes.";
     assert_eq!(found.answer, few);
     let mut empty = on(1, 1.0, &base);
     empty.trials.clear();
@@ -216,7 +217,9 @@ fn results_that_are_too_few_to_test_are_named_beside_the_others_and_drawn() {
         History::of("results", entries.collect(), Vec::new())
     };
     let two = found(&[("/data/a", 12), ("/data/b", 5)]);
-    let said = "No change was found in 12 results, on average IOPS 4,044 (a lasting fall by 4.7 % would have been found); 5 results of another target are too few to tell.";
+    let said = "No change was found in 12 results, on average IOPS 4,044 (a lasting fall by 4.6 % \
+                halfway would very likely have been found); 5 results of another target are too few to \
+                tell.";
     assert_eq!(two.answer, said);
     let both = found(&[("/data/a", 12), ("/data/b", 12), ("/data/c", 1), ("/data/d", 2)]);
     let said = "No change was found in 24 results on 2 targets; 3 results of other targets are too few \

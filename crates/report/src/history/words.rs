@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fathom_core::figures::percent;
-use fathom_core::stats::Ratio;
+use fathom_core::figures::{percent, significant};
+use fathom_core::stats::{RESULTS_MAX, Ratio};
 
 use super::{FEWEST, HistoryChange, HistoryGroup, HistorySeries};
 use crate::comparison::{FactDifference, FactWeight};
@@ -26,7 +26,7 @@ pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
     match changed.as_slice() {
         _ if groups.is_empty() => format!("There are no results in {folder} that have figures."),
         [] if tested.is_empty() => format!(
-            "{} in {folder}, and too few of the same workload on the same target to find a change.",
+            "{} in {folder}, and too few of the same workload on the same target to tell of changes.",
             counted(results(&short), "result")
         ),
         [] => {
@@ -60,8 +60,8 @@ pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
     }
 }
 
-/// ", on average IOPS 36,400 (a lasting fall by 5 % would have been found), p99 1.20 ms (a lasting rise
-/// by 15 % would have been found)": the level of a group without a change; empty if it has several
+/// ", on average IOPS 36,400 (a lasting fall by 5 % halfway would very likely have been found), p99
+/// 1.20 ms (...)": the level of a group without a change; empty if it has several
 /// points.
 fn levels(group: &HistoryGroup) -> String {
     let is_shown = |one: &&HistorySeries| {
@@ -70,8 +70,9 @@ fn levels(group: &HistoryGroup) -> String {
     };
     let shown = group.series.iter().filter(is_shown).filter_map(|one| {
         let level = one.levels.last()?;
-        let found = could_have_found(one)
-            .map_or(String::new(), |change| format!(" ({change} would have been found)"));
+        let found = could_have_found(one).map_or(String::new(), |change| {
+            format!(" ({change} halfway would very likely have been found)")
+        });
         Some(format!("{} {}{found}", one.figure.name(), one.figure.text(level.mean)))
     });
     let shown: Vec<String> = shown.collect();
@@ -125,7 +126,10 @@ pub fn sentence(series: &HistorySeries) -> String {
         "" => series.figure.name(),
         point => format!("{point}: {}", series.figure.name()),
     };
-    let results = counted(series.values.len(), "result");
+    let results = match counted(series.values.len(), "result") {
+        all if series.values.len() <= RESULTS_MAX => all,
+        all => format!("the last {} of {all}", figures::count(RESULTS_MAX as u64)),
+    };
     if series.is_short() {
         return match series.values.len() < FEWEST {
             true => format!("{}: {results}, too few to find a change.", capital(&name)),
@@ -142,7 +146,7 @@ pub fn sentence(series: &HistorySeries) -> String {
     let how_often = match series.changes.len() {
         0 => {
             let could = could_have_found(series).map_or(String::new(), |change| {
-                format!("; {change} halfway through them would have been found")
+                format!("; {change} halfway through them would very likely have been found")
             });
             return format!(
                 "{}: no change was found in {results}{scatter}{could}.",
@@ -158,11 +162,16 @@ pub fn sentence(series: &HistorySeries) -> String {
     format!("{} changed {how_often} in {results}: {all}.", capital(&name))
 }
 
-/// "a lasting fall by 5 %": what would have been found, if it had begun halfway. None where results
-/// are all equal, and any would.
+/// "a lasting fall by 5 %", "a lasting rise to 2.5 times": what would have been found, if it had begun
+/// halfway. None where results are all equal, and any would.
 fn could_have_found(series: &HistorySeries) -> Option<String> {
-    let share = series.could_have_found.filter(|share| 1e-9 < *share)?;
-    Some(format!("a lasting {} by {}", worse(series), percent(share)))
+    let share =
+        series.could_have_found.filter(|_| series.scatter.is_some_and(|one| 1e-9 <= one))?;
+    let worse = worse(series);
+    Some(match 1.0 + share {
+        times if TIMES <= times => format!("a lasting {worse} to {} times", significant(times)),
+        _ => format!("a lasting {worse} by {}", percent(share)),
+    })
 }
 
 /// What a change for the worse is.

@@ -15,7 +15,7 @@ const LINKED: usize = 6;
 const MANY: usize = 11;
 
 /// A longer option may be broken, so that it fits a phone.
-const OPTION: usize = 28;
+const OPTION: usize = 24;
 
 /// More findings than these are closed.
 const REMARKS: usize = 3;
@@ -46,7 +46,7 @@ fn outcome(out: &mut String, outcome: &Outcome, answer: Option<Tone>) {
     let colored = outcome.verdict.filter(|one| *one != Verdict::Sound || is_green);
     let class = colored.map_or("note", Verdict::name);
     put!(out, "<section class=\"verdict {class}\">\n<strong>{}</strong>\n", escape(&outcome.name));
-    put!(out, "<p>{}</p>\n", escape(&outcome.sentence));
+    put!(out, "<p>{}</p>\n", words(&outcome.sentence));
     outcome.conclusion.iter().for_each(|one| sentence(out, one));
     remarks(out, &outcome.remarks);
     outcome.unchecked.iter().for_each(|one| sentence(out, one));
@@ -76,7 +76,7 @@ fn block(out: &mut String, block: &Block, depth: usize) {
         Block::Facts(all) => facts(out, all),
         Block::List(all) => {
             out.push_str("<ul>\n");
-            all.iter().for_each(|one| put!(out, "<li>{}</li>\n", escape(one)));
+            all.iter().for_each(|one| put!(out, "<li>{}</li>\n", words(one)));
             out.push_str("</ul>\n");
         }
         Block::Remarks(all) => remarks(out, all),
@@ -129,7 +129,7 @@ fn sentence(out: &mut String, sentence: &Sentence) {
 
 /// A sentence. Browsers break lines behind hyphens, and `--` alone at the end of one is no option.
 fn words(text: &str) -> String {
-    let word = |word: &str| match word.contains("--") && word.len() <= OPTION {
+    let word = |word: &str| match word.contains("--") && word.chars().count() <= OPTION {
         true => format!("<span class=\"option\">{}</span>", escape(word)),
         false => escape(word),
     };
@@ -166,8 +166,8 @@ fn list_of_remarks(out: &mut String, remarks: &[Remark]) {
             "<li><details><summary>{} {}</summary><p>{}</p><p class=\"advice\">{}</p></details></li>\n",
             chip(Severity::name(one.severity)),
             escape(&one.short),
-            escape(&one.text),
-            escape(&one.advice)
+            words(&one.text),
+            words(&one.advice)
         );
     }
     out.push_str("</ul>\n");

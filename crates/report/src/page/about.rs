@@ -68,6 +68,10 @@ fn whose(document: &Document, target: u32) -> String {
     }
 }
 
+/// The axes that change the words for a load.
+const NAMED: [&str; 6] =
+    ["pattern", "random-share", "read-share", "block-size", "payload", "trim-share"];
+
 /// "random reads of 4 KiB; queue-depth varies": the load that the trials of an experiment have in common.
 /// Its answer names only what differs.
 fn load(document: &Document) -> Option<String> {
@@ -96,7 +100,11 @@ fn load(document: &Document) -> Option<String> {
         }
         _ => return None,
     };
-    let axes: Vec<&str> = experiment.axes.iter().map(|axis| axis.name.as_str()).collect();
+    let axes = experiment.axes.iter().filter(|axis| 1 < axis.labels.len());
+    let axes: Vec<&str> = axes.map(|axis| axis.name.as_str()).collect();
+    // Where an axis changes what the words name, they are those of the first point.
+    let is_first = axes.iter().any(|axis| NAMED.contains(axis));
+    let loads = if is_first { format!("{loads} at first") } else { loads };
     Some(match axes.as_slice() {
         _ if document.header.command == Command::Ab => loads,
         [] => loads,

@@ -213,18 +213,25 @@ fn upkeep(point: &Spot<'_>) -> String {
     if all.is_empty() { "no I/O completed".to_owned() } else { all.join(", ") }
 }
 
-/// ", 49 % of the offered load": of open loops that offered more than the target can do.
+/// ", 49 % of the offered load": of open loops that offered more than the target can do. Empty beside a
+/// closed loop, which offers no load, and beside a stream that was done before the others.
 fn of_offered(point: &Spot<'_>) -> String {
     let share = |trial: &Trial| {
+        let streams = &trial.point.streams;
+        let is_whole = |one: &Stream| one.pacing.limit.is_none() || streams.len() == 1;
         let load = TrialPart::whole(trial).offered()?;
-        Some(load.achieved? / load.offered).filter(|share| share.is_finite())
+        let share = load.achieved? / load.offered;
+        let all = streams.iter().all(|one| one.pacing.is_open() && is_whole(one));
+        (all && share.is_finite()).then_some(share)
     };
     let trials = point.counted_trials();
-    let shares: Vec<f64> = trials.iter().filter_map(|trial| share(trial)).collect();
-    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-    match point.is_overloaded() && !shares.is_empty() {
-        true => format!(", {} of the offered load", figures::percent(mean)),
-        false => String::new(),
+    let shares: Option<Vec<f64>> = trials.iter().map(|trial| share(trial)).collect();
+    match shares {
+        Some(all) if point.is_overloaded() && !all.is_empty() => {
+            let mean = all.iter().sum::<f64>() / all.len() as f64;
+            format!(", {} of the offered load", figures::percent(mean))
+        }
+        _ => String::new(),
     }
 }
 

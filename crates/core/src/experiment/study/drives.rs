@@ -15,7 +15,7 @@ const TARGETS: &str = "targets";
 pub struct Drives {
     /// Its name, as on the axis of the targets.
     pub name: String,
-    /// Its name without the beginning that the names of all targets share, as sentences have it.
+    /// Its name without the beginning that the names of all targets share, where sentences have many.
     pub shown: String,
     /// Its structure: "raid5, 4 disks, chunk 64 KiB, full stripe 192 KiB", "single disk".
     pub geometry: String,

@@ -48,9 +48,9 @@ pub(super) fn sentences(sweep: &Sweep, full_stripe: Option<Bytes>) -> Vec<String
     sentences
 }
 
-/// "The target is saturated (90 % of the best) by 8 writers (queue-depth 8) with blocks of 256k, by 2 with 1m and by 2 with 12.8MB; the
-/// highest is 894 MiB/s (937 MB/s) with 12.8MB; zeros are too fast at block-size 12.8MB." None if the
-/// curves differ in more than their blocks: then each has a sentence.
+/// "The target is saturated (90 % of the best) by 8 writers (queue-depth 8) with blocks of 256k, by 2
+/// with 1m and by 2 with 12.8MB; the highest is 894 MiB/s (937 MB/s) with 12.8MB; zeros are too fast
+/// at block-size 12.8MB." None if the curves differ in more than their blocks: then each has a sentence.
 fn answer(sweep: &Sweep, random: &[Result<'_>]) -> Option<String> {
     let along = along(sweep)?;
     let name = &sweep.axes()[along].name;

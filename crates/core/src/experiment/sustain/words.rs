@@ -2,6 +2,7 @@
 
 use super::steady::{Lack, change, gradual, scatter};
 use super::{ScriptResult, Sustain, Until, Watch};
+use crate::experiment::throughput::Throughput;
 use crate::figures::{number, percent, time};
 use crate::stats::{self, Comparison, EXCURSION_MAX, Estimate, RANGE_MAX, ROUNDS, Ratio};
 use crate::units::{Bytes, Span};
@@ -49,7 +50,7 @@ pub fn sentences(sustain: &Sustain) -> Vec<String> {
 fn shown(watch: Watch, value: f64) -> String {
     match watch {
         Watch::Iops => format!("{} IOPS", number(value)),
-        Watch::Bandwidth => format!("{}/s", Bytes(value as u64)),
+        Watch::Bandwidth => Throughput::Bandwidth.in_words(value),
         Watch::MeanTime | Watch::Time(_) => time(value),
     }
 }
@@ -274,7 +275,7 @@ fn phases(sustain: &Sustain) -> Vec<String> {
         let near = RECOVERED.max(SCATTERS * scatter_of(&group, level));
         let is_there = |one: &&ScriptResult| (one.bandwidth - level).abs() <= near * level;
         let settled = group.iter().rposition(|one| !is_there(one)).map_or(0, |last| last + 1);
-        let level_in_words = format!("{}/s", Bytes(level as u64));
+        let level_in_words = Throughput::Bandwidth.in_words(level);
         if near > TELLS_NOTHING {
             return format!(
                 "Phase '{name}': {level_in_words}; how long it takes to get there is unknown, because \
