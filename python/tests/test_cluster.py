@@ -7,6 +7,7 @@ import the package.
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,13 @@ import pytest
 from test_real_agent import ENDLESS, conclusions, kinds_of
 
 from conftest import LONG_S, Bench, skip, until
-from fathom_hosts.links.cluster import Tls, check_address, check_worker, choose_workers
+from fathom_hosts.links.cluster import (
+    Tls,
+    check_address,
+    check_worker,
+    choose_workers,
+    set_up_dask,
+)
 from fathom_hosts.refusal import Refusal
 
 WITHOUT_PACKAGE = (
@@ -27,6 +34,12 @@ WITHOUT_PACKAGE = (
     "from distributed.cli.dask_{0} import main; main()"
 )
 FILES = Tls("ca", "cert", "key")
+
+
+def test_no_library_writes_to_the_terminal() -> None:
+    set_up_dask()
+    for name in ("asyncio", "distributed.comm.core", "tornado.application"):
+        assert not logging.getLogger(name).isEnabledFor(logging.CRITICAL), name
 
 
 def test_one_worker_of_each_host_is_chosen() -> None:

@@ -76,10 +76,15 @@ fn quick_only_reads_what_was_there_before_unless_told_otherwise() {
 fn the_tail_of_an_overloaded_target_is_named_as_such() {
     let place = Place::new();
     for (rate, is_overloaded) in [("200k", true), ("10k", false)] {
-        let output = place.run(&["run", "sim:queue", "--rate", rate, "-d", "1s", "--seed", "1"]);
+        let result = format!("{rate}.jsonl");
+        let load = ["run", "sim:queue", "--rate", rate, "-d", "1s", "--seed", "1"];
+        let output = place.run(&[&load[..], &["--out", &result]].concat());
         let said = stdout(&output).replace('\n', " ");
         assert_eq!(said.contains(" while overloaded; suspect: "), is_overloaded, "{said}");
         assert_eq!(said.contains(" % of the offered load, p99 "), is_overloaded, "{said}");
+        let page = stdout(&place.run(&["report", &result, "--html", "-"]));
+        let tile = "<dt>p99, grows with the length of the run</dt>";
+        assert_eq!(page.contains(tile), is_overloaded, "{page}");
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use fathom_core::experiment::{Conclusion, Forecast, Planned};
+use fathom_core::experiment::{Conclusion, Forecast, Planned, Throughput};
 use fathom_core::figures::{number, time};
 use fathom_core::trial::Trial;
 use fathom_core::{Bytes, Span, printable};
@@ -348,9 +348,9 @@ fn in_words(figures: &LastSecond) -> String {
     parts.join(", ")
 }
 
-/// Bytes per second for people.
+/// Bytes per second for people, as in the answer.
 pub fn bandwidth(bytes_per_second: f64) -> String {
-    format!("{}/s", Bytes(bytes_per_second.max(0.0) as u64))
+    Throughput::Bandwidth.in_words(bytes_per_second.max(0.0))
 }
 
 /// A remaining time: "under 1 s", "5 s", "1:05 min", "2:00:00 h".

@@ -89,6 +89,9 @@ impl HistoryEntry {
                 points.push(EntryPoint { name: name.clone(), figures: figures.collect() });
             }
         }
+        if document.torn {
+            left_out.push("its last line is torn: a trial may be missing".to_owned());
+        }
         let backends: BTreeSet<&str> =
             document.trials.iter().map(|trial| trial.backend.name()).collect();
         let not_used = |why: String| NotUsed { file: file.to_owned(), why };

@@ -102,16 +102,20 @@ fn results_that_do_not_count_are_named_and_why() {
     let mut void = on(9, 1.0, &base);
     void.trials[0].verdict = Verdict::Void;
     entries.push(entry("void.jsonl", void, &iops()));
+    let mut half = on(10, 1.0, &base);
+    half.torn = true;
+    entries.push(entry("half.jsonl", half, &iops()));
     let torn = NotUsed { file: "torn.jsonl".to_owned(), why: "it is torn".to_owned() };
     let found = History::of("results", entries, Vec::from([torn]));
     let names = |all: &[NotUsed]| all.iter().map(|one| one.file.clone()).collect::<Vec<_>>();
     assert_eq!(names(&found.skipped), ["copy.jsonl", "older.jsonl", "torn.jsonl"]);
-    assert_eq!(names(&found.left_out), ["void.jsonl"]);
-    assert_eq!(found.results, 8);
+    assert_eq!(names(&found.left_out), ["half.jsonl", "void.jsonl"]);
+    assert!(found.left_out[0].why.contains("torn"), "{:?}", found.left_out);
+    assert_eq!(found.results, 9);
     assert!(found.skipped[0].why.ends_with("7.jsonl"), "{:?}", found.skipped);
     assert!(found.skipped[1].why.contains("measurement version 0"), "{:?}", found.skipped);
-    // Of eight results, no order is so unlikely that it shows a change.
-    let few = "8 results in results, and too few of the same workload on the same target to tell of \
+    // Of nine results, too many orders are as clear as a change.
+    let few = "9 results in results, and too few of the same workload on the same target to tell of \
                changes.";
     assert_eq!(found.answer, few);
     let mut empty = on(1, 1.0, &base);
@@ -217,9 +221,8 @@ fn results_that_are_too_few_to_test_are_named_beside_the_others_and_drawn() {
         History::of("results", entries.collect(), Vec::new())
     };
     let two = found(&[("/data/a", 12), ("/data/b", 5)]);
-    let said = "No change was found in 12 results, on average IOPS 4,044 (a lasting fall by 4.6 % \
-                halfway would very likely have been found); 5 results of another target are too few to \
-                tell.";
+    let said = "No change was found in 12 results, on average IOPS 4,044 (a second half that \
+                is 4.6 % lower would very likely show); 5 results of another target are too few to tell.";
     assert_eq!(two.answer, said);
     let both = found(&[("/data/a", 12), ("/data/b", 12), ("/data/c", 1), ("/data/d", 2)]);
     let said = "No change was found in 24 results on 2 targets; 3 results of other targets are too few \

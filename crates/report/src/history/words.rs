@@ -60,8 +60,8 @@ pub fn answer(folder: &str, groups: &[HistoryGroup]) -> String {
     }
 }
 
-/// ", on average IOPS 36,400 (a lasting fall by 5 % halfway would very likely have been found), p99
-/// 1.20 ms (...)": the level of a group without a change; empty if it has several
+/// ", on average IOPS 36,400 (a second half that is 5 % lower would very likely show), p99 1.20 ms
+/// (...)": the level of a group without a change; empty if it has several
 /// points.
 fn levels(group: &HistoryGroup) -> String {
     let is_shown = |one: &&HistorySeries| {
@@ -70,9 +70,8 @@ fn levels(group: &HistoryGroup) -> String {
     };
     let shown = group.series.iter().filter(is_shown).filter_map(|one| {
         let level = one.levels.last()?;
-        let found = could_have_found(one).map_or(String::new(), |change| {
-            format!(" ({change} halfway would very likely have been found)")
-        });
+        let found = could_have_found(one)
+            .map_or(String::new(), |half| format!(" ({half} would very likely show)"));
         Some(format!("{} {}{found}", one.figure.name(), one.figure.text(level.mean)))
     });
     let shown: Vec<String> = shown.collect();
@@ -145,8 +144,8 @@ pub fn sentence(series: &HistorySeries) -> String {
     });
     let how_often = match series.changes.len() {
         0 => {
-            let could = could_have_found(series).map_or(String::new(), |change| {
-                format!("; {change} halfway through them would very likely have been found")
+            let could = could_have_found(series).map_or(String::new(), |half| {
+                format!("; {half} would very likely have been found")
             });
             return format!(
                 "{}: no change was found in {results}{scatter}{could}.",
@@ -162,21 +161,18 @@ pub fn sentence(series: &HistorySeries) -> String {
     format!("{} changed {how_often} in {results}: {all}.", capital(&name))
 }
 
-/// "a lasting fall by 5 %", "a lasting rise to 2.5 times": what would have been found, if it had begun
-/// halfway. None where results are all equal, and any would.
+/// "a second half that is 5 % lower", "a second half that is 2.5 times as high": what would have been
+/// found. None where results are all equal, and any would.
 fn could_have_found(series: &HistorySeries) -> Option<String> {
     let share =
         series.could_have_found.filter(|_| series.scatter.is_some_and(|one| 1e-9 <= one))?;
-    let worse = worse(series);
-    Some(match 1.0 + share {
-        times if TIMES <= times => format!("a lasting {worse} to {} times", significant(times)),
-        _ => format!("a lasting {worse} by {}", percent(share)),
+    Some(match (series.figure.more_is_better(), 1.0 + share) {
+        (true, _) => format!("a second half that is {} lower", percent(share)),
+        (false, times) if TIMES <= times => {
+            format!("a second half that is {} times as high", significant(times))
+        }
+        (false, _) => format!("a second half that is {} higher", percent(share)),
     })
-}
-
-/// What a change for the worse is.
-fn worse(series: &HistorySeries) -> &'static str {
-    if series.figure.more_is_better() { "fall" } else { "rise" }
 }
 
 /// "on 2026-03-01 it fell by 12 % (9 to 15 %), where the kernel changed from 6.1 to 6.6".

@@ -102,14 +102,14 @@ fn load(document: &Document) -> Option<String> {
     };
     let axes = experiment.axes.iter().filter(|axis| 1 < axis.labels.len());
     let axes: Vec<&str> = axes.map(|axis| axis.name.as_str()).collect();
-    // Where an axis changes what the words name, they are those of the first point.
+    // The words are those of the first point.
     let is_first = axes.iter().any(|axis| NAMED.contains(axis));
-    let loads = if is_first { format!("{loads} at first") } else { loads };
+    let but = if is_first { ", but" } else { ";" };
     Some(match axes.as_slice() {
         _ if document.header.command == Command::Ab => loads,
         [] => loads,
-        [only] => format!("{loads}; {only} varies"),
-        several => format!("{loads}; {} vary", several.join(", ")),
+        [only] => format!("{loads}{but} {only} varies"),
+        several => format!("{loads}{but} {} vary", several.join(", ")),
     })
 }
 

@@ -34,7 +34,7 @@ pub fn key_figures(document: &Document) -> Option<Table> {
         None if document.is_experiment() => Vec::new(),
         None => match Results::of_points(document).spots.as_slice() {
             steps if document.header.command == Command::Quick => of_portrait(steps),
-            [only] if only.is_overloaded() => of_summary(&only.summary, ", overloaded"),
+            [only] if only.is_overloaded() => of_overload(&only.summary),
             [only] => of_summary(&only.summary, ""),
             _ => Vec::new(),
         },
@@ -76,6 +76,14 @@ fn of_summary(summary: &Summary, caveat: &str) -> Vec<Tile> {
     rates.into_iter().chain(times).flatten().collect()
 }
 
+/// The same of a load that was more than the target can do. Half-widths would describe response times
+/// that depend on the length of the window.
+fn of_overload(summary: &Summary) -> Vec<Tile> {
+    let mut summary = summary.clone();
+    summary.quantiles.iter_mut().flatten().for_each(|time| time.half_width = None);
+    of_summary(&summary, ", grows with the length of the run")
+}
+
 /// The figures of the chosen point, and its setting.
 fn of_peak(document: &Document, found: &PeakFound, spot: &Spot<'_>) -> Vec<Tile> {
     let name = chart::peak::setting(document, found);
@@ -99,7 +107,7 @@ fn of_rounds(found: &SustainFound) -> Vec<Tile> {
     let (name, from) = match sustain::level_from(found) {
         Some(1) => ("steady", "throughout".to_owned()),
         Some(round) => ("steady from round", round.to_string()),
-        None => ("rounds, not steady", found.rounds.len().to_string()),
+        None => ("rounds, no steady state found", found.rounds.len().to_string()),
     };
     let from = (name.to_owned(), Entry::figure(from));
     Vec::from([level, range, from])

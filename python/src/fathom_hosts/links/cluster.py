@@ -53,7 +53,7 @@ async def cluster_links(
 ) -> AsyncIterator[list[ClusterLink]]:
     """An agent for each host of the cluster, for as long as the context lasts."""
     check_address(address, tls)
-    _set_up_dask()
+    set_up_dask()
     security = None
     if tls is not None:
         # Dask checks the other side by its certificate authority, and encrypts.
@@ -153,7 +153,7 @@ def choose_workers(workers: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     return chosen
 
 
-def _set_up_dask() -> None:
+def set_up_dask() -> None:
     """The settings that are the client's. docs/hosts.md has the cluster's."""
     settings: dict[str, object] = {"distributed.comm.retry.count": 0}
     for name in ("connect", "tcp"):
@@ -162,8 +162,10 @@ def _set_up_dask() -> None:
             settings[key] = f"{TIMEOUT_S_MIN}s"
     dask.config.set(settings)
     # The terminal is fathom's. What matters is in the reasons that hosts are gone.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
-    logging.getLogger("tornado").setLevel(logging.CRITICAL + 1)
+    # On a busy machine asyncio tells of attempts to connect that timed out, long after others have
+    # succeeded.
+    for name in ("asyncio", "distributed", "tornado"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     warnings.simplefilter("ignore")
     # Only Dask is needed on the workers: the class of the actor goes there by value.
     for module in (lines, agent_process):

@@ -200,6 +200,24 @@ fn a_workload_on_a_burst_goes_on_until_the_level_below_is_old_enough() {
 }
 
 #[test]
+fn a_level_that_is_interrupted_is_not_called_unsteady() {
+    let settings = TestSettings { passes: 0, ..TestSettings::default() };
+    let mut sustain = Sustain::new(test_plan(Test::Workload, &base(1 << 30, 1), settings));
+    let mut last = None;
+    for _ in 0..=20 {
+        let Step::Run(planned) = sustain.next(last.as_ref()) else { panic!("60 rounds at least") };
+        last = Some(trial(&planned, 30));
+    }
+    let said = &sustain.so_far().sentences[0];
+    assert_eq!(
+        said,
+        "Level so far after 20 rounds (20 min), and not called steady yet: the load has to go on for \
+         60 min, because a burst credit or a cache may last nearly as long; IOPS of random write 4 \
+         KiB, last 30 IOPS."
+    );
+}
+
+#[test]
 fn rounds_that_never_settle_end_all_the_same() {
     let settings = TestSettings { passes: 0, at_least: Span(0), ..TestSettings::default() };
     let plan = test_plan(Test::Workload, &base(1 << 30, 1), settings);

@@ -116,11 +116,14 @@ fn steadiness(sustain: &Sustain) -> String {
             standing.level_from + 1,
             percent(RANGE_MAX)
         ),
-        Some(Lack::Time) => format!(
-            "the load has not gone on for {}, and what is called steady before may be a credit or \
-             a cache",
-            sustain.plan.at_least
-        ),
+        Some(Lack::Time) => {
+            return format!(
+                "Level so far after {done} rounds ({after}), and not called steady yet: the load has \
+                 to go on for {}, because a burst credit or a cache may last nearly as long; \
+                 {what}, last {mean}.",
+                sustain.plan.at_least
+            );
+        }
     };
     format!("Not steady after {done} rounds ({after}): {why}; {what}, last {mean}.")
 }

@@ -123,7 +123,7 @@ fn all(document: &Document, found: &SustainFound) -> Chart {
     });
     let steady = match band {
         Some(_) => "The steady state is shaded.",
-        None => "There was no steady state.",
+        None => "No steady state was found.",
     };
     Chart {
         name: "rounds".to_owned(),
