@@ -38,7 +38,7 @@ FILES = Tls("ca", "cert", "key")
 
 def test_no_library_writes_to_the_terminal() -> None:
     set_up_dask()
-    for name in ("asyncio", "distributed.comm.core", "tornado.application"):
+    for name in ("asyncio", "distributed.client", "distributed.comm.core", "tornado.application"):
         assert not logging.getLogger(name).isEnabledFor(logging.CRITICAL), name
 
 

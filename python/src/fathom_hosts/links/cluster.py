@@ -163,8 +163,8 @@ def set_up_dask() -> None:
     dask.config.set(settings)
     # The terminal is fathom's. What matters is in the reasons that hosts are gone.
     # On a busy machine asyncio tells of attempts to connect that timed out, long after others have
-    # succeeded.
-    for name in ("asyncio", "distributed", "tornado"):
+    # succeeded. Dask gives two of the others levels of their own.
+    for name in ("asyncio", "distributed", "distributed.client", "tornado", "tornado.application"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     warnings.simplefilter("ignore")
     # Only Dask is needed on the workers: the class of the actor goes there by value.
