@@ -94,7 +94,7 @@ sleep 8
 experiment sustain "$burst" -b 4k -q 8 -d 500ms --warm-up 0s --at-least 4s --rounds 8
 # On a busy machine, rounds that scatter are not called steady, and then there is nothing to be cautious about.
 check "sustain that ends within the credit: comes to a conclusion" \
-  concludes "^(Steady|Level so far|Not steady|Whether it is steady is unknown)"
+  concludes "^(Steady|Level so far|Level since|Not steady|Whether it is steady is unknown)"
 cautious() { ! concludes '^Steady' || concludes 'A credit or a cache that lasts for longer than'; }
 check "sustain that ends within the credit: says what it cannot know" cautious
 
@@ -106,7 +106,7 @@ for test in iops throughput latency demand-intensity; do
   check "sustain --test $test on a file: comes to its end" status_is 0 4
   # On a busy machine, rounds that scatter are neither shown to be steady nor shown to be anything else.
   check "sustain --test $test on a file: and to a conclusion" \
-    concludes "^(Steady|Level so far|Not steady|Whether it is steady is unknown)"
+    concludes "^(Steady|Level so far|Level since|Not steady|Whether it is steady is unknown)"
   check "sustain --test $test on a file: has written everything twice before" test "$(jq -s \
     '[.[] | select(.line == "trial" and .place.role == "preparation") | .workers[].cells[].write.bytes] | add' \
     "$result")" = $((32 << 20))

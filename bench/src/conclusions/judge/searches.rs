@@ -242,7 +242,7 @@ fn sustain(heard: &Heard<'_>, step: Option<usize>) -> Vec<Judged> {
         }
         if STEADY.iter().any(|start| sentence.starts_with(start)) {
             judged.push(Judged::holds("steady", sentence, is_steady(&speeds)));
-        } else if sentence.contains("is unknown") || sentence.starts_with("Level so far ") {
+        } else if sentence.contains("is unknown") || sentence.starts_with("Level ") {
             judged.push(Judged::open("steady", sentence));
         } else if sentence.starts_with("Not steady ") || sentence.starts_with("No steady state") {
             judged.push(Judged::holds("steady", sentence, !is_level(&speeds)));

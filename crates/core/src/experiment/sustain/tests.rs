@@ -201,20 +201,25 @@ fn a_workload_on_a_burst_goes_on_until_the_level_below_is_old_enough() {
 
 #[test]
 fn a_level_that_is_interrupted_is_not_called_unsteady() {
-    let settings = TestSettings { passes: 0, ..TestSettings::default() };
-    let mut sustain = Sustain::new(test_plan(Test::Workload, &base(1 << 30, 1), settings));
-    let mut last = None;
-    for _ in 0..=20 {
-        let Step::Run(planned) = sustain.next(last.as_ref()) else { panic!("60 rounds at least") };
-        last = Some(trial(&planned, 30));
-    }
-    let said = &sustain.so_far().sentences[0];
+    let said = |before: usize| {
+        let settings = TestSettings { passes: 0, ..TestSettings::default() };
+        let mut sustain = Sustain::new(test_plan(Test::Workload, &base(1 << 30, 1), settings));
+        let mut last = None;
+        for round in 0..=20 {
+            let Step::Run(planned) = sustain.next(last.as_ref()) else { panic!("60 rounds") };
+            last = Some(trial(&planned, if round < before { 60 } else { 30 }));
+        }
+        sustain.so_far().sentences[0].clone()
+    };
     assert_eq!(
-        said,
-        "Level so far after 20 rounds (20 min), and not called steady yet: the load has to go on for \
-         60 min, because a burst credit or a cache may last nearly as long; IOPS of random write 4 \
-         KiB, last 30 IOPS."
+        said(0),
+        "Level so far, and not called steady yet: the load has to go on for 60 min, because a burst \
+         credit or a cache may last nearly as long; IOPS of random write 4 KiB, last 30 IOPS after 20 \
+         rounds (20 min)."
     );
+    // It is not level throughout.
+    let after_a_fall = "Level since round 7, and not called steady yet: ";
+    assert!(said(6).starts_with(after_a_fall), "{}", said(6));
 }
 
 #[test]

@@ -117,15 +117,23 @@ fn steadiness(sustain: &Sustain) -> String {
             percent(RANGE_MAX)
         ),
         Some(Lack::Time) => {
-            return format!(
-                "Level so far after {done} rounds ({after}), and not called steady yet: the load has \
-                 to go on for {}, because a burst credit or a cache may last nearly as long; \
-                 {what}, last {mean}.",
-                sustain.plan.at_least
-            );
+            let young = too_young(standing.level_from, sustain.plan.at_least);
+            return format!("Level {young}; {what}, last {mean} after {done} rounds ({after}).");
         }
     };
     format!("Not steady after {done} rounds ({after}): {why}; {what}, last {mean}.")
+}
+
+/// "so far, and not called steady yet: ...": rounds that lack nothing but time.
+fn too_young(level_from: usize, at_least: Span) -> String {
+    let since = match level_from {
+        0 => "so far".to_owned(),
+        before => format!("since round {}", before + 1),
+    };
+    format!(
+        "{since}, and not called steady yet: the load has to go on for {at_least}, because a burst \
+         credit or a cache may last nearly as long"
+    )
 }
 
 /// " throughout", " from round 41 on"; empty if a round is off.
