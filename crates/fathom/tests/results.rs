@@ -586,6 +586,7 @@ fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
     std::os::unix::fs::symlink("empty", place.join("link")).unwrap();
     std::fs::write(place.join("data"), vec![7; 1 << 20]).unwrap();
     std::fs::hard_link(place.join("data"), place.join("other")).unwrap();
+    std::fs::write(place.join("here.fio"), "[global]\nrw=randread\n[job]\nsize=1g\n").unwrap();
     let before = place.names();
     for (args, exit, parts) in [
         (&["run", "missing"] as &[&str], 3, &["missing", "does not exist", "fathom prepare"]),
@@ -613,6 +614,7 @@ fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
         (&["run", "data", "--rw=randread"], 2, &["--rw", "--pattern random", "--read-share"]),
         (&["run", "data", "--plan"], 2, &["--plan", "`fathom plan`", ""]),
         (&["run", "job.fio"], 2, &["job.fio", "job files of fio", "workload file"]),
+        (&["run", "here.fio"], 2, &["here.fio", "job files of fio", "workload file"]),
         (&["run", "olpt", "data"], 2, &["olpt", "nor a workload", "did you mean oltp?"]),
         (&["nonsense"], 2, &["nonsense", "", ""]),
     ] {

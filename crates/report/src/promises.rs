@@ -77,7 +77,7 @@ pub fn advice(document: &Document, promises: &[Promise]) -> Vec<String> {
     let deeper = promises.iter().any(|one| one.kept == Answer::No && one.more_may_keep_it);
     let deeper = deeper.then(|| {
         "More I/Os in flight may reach more, with longer response times: `fathom peak` with the same \
-         options, but without --queue-depth, tells how many saturate the target."
+         target, load and promise, but without --queue-depth, tells how many saturate the target."
             .to_owned()
     });
     let measured = document.trials.iter().fold(Span(0), |sum, trial| sum + trial.window());
@@ -154,10 +154,9 @@ fn judge(document: &Document, bound: Bound) -> Promise {
         let text = format!("{}: unknown ({why})", bound.alone());
         return Promise { text, kept: Answer::Unknown, more_may_keep_it: false };
     };
-    let mut text = bound.beside(estimate.value);
-    if own.len() > 1 {
-        text += &format!(" with {}", one.name);
-    }
+    // Of several loads only a name tells which one is meant.
+    let with = if all.len() > 1 { format!(" with {}", one.name) } else { String::new() };
+    let text = bound.beside(estimate.value, &with);
     let is_credible = one.trials.iter().any(|trial| trial.verdict != Verdict::Void);
     let (kept, words) = match bound.holds(estimate) {
         _ if one.trials.iter().any(|trial| trial.hosts.iter().any(|host| host.lost.is_some())) => {
@@ -182,7 +181,7 @@ fn judge(document: &Document, bound: Bound) -> Promise {
     };
     let is_closed =
         |trial: &&Trial| trial.point.streams.iter().all(|stream| !stream.pacing.is_open());
-    let more_may_keep_it = document.header.command == Command::Run
+    let more_may_keep_it = matches!(document.header.command, Command::Run | Command::Quick)
         && !bound.is_a_time()
         && one.trials.iter().all(is_closed);
     Promise { text: format!("{text}: {words}"), kept, more_may_keep_it }
@@ -244,16 +243,19 @@ impl Bound {
         offered.is_some_and(|offered| offered < self.value)
     }
 
-    /// "58 % of the promised 500,000 IOPS", "p99 4.80 ms, promised 1.00 ms at most".
-    fn beside(self, value: f64) -> String {
+    /// "58 % of the promised 500,000 IOPS", "p99 4.80 ms, promised 1.00 ms at most"; `with` says with
+    /// which load.
+    fn beside(self, value: f64, with: &str) -> String {
         match self.is_a_time() {
             true => format!(
-                "{} {}, promised {} at most",
+                "{} {}{with}, promised {} at most",
                 self.metric.name(),
                 self.metric.text(value),
                 self.metric.text(self.value)
             ),
-            false => format!("{} of the {}", figures::percent(value / self.value), self.alone()),
+            false => {
+                format!("{} of the {}{with}", figures::percent(value / self.value), self.alone())
+            }
         }
     }
 

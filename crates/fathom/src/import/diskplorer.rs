@@ -113,9 +113,7 @@ pub fn map(
         drift: None,
         doubts: doubts.map(str::to_owned).collect(),
     };
-    let measured = [CellKind::Measured, CellKind::Imprecise, CellKind::Overloaded];
-    let measured = found.cells.iter().filter(|cell| measured.contains(&cell.kind)).count();
-    let sentences = sentences(&found, measured, &|_| None);
+    let sentences = sentences(&found, &|_| None);
     Ok(Some((Found::from(&core::Found::Map(found)), sentences)))
 }
 

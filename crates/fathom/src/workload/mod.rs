@@ -332,20 +332,20 @@ fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
             false => Ok((Some(name.to_owned()), rest)),
         };
     }
-    // Any other file with this ending is an ordinary target.
-    let is_file = || load::text_of(first).is_ok();
-    if name.ends_with(".toml") && (is_file() || !is_there(first)) {
+    // Any other file with such an ending is an ordinary target.
+    let is_text = || load::text_of(first).is_ok() || !is_there(first);
+    if name.ends_with(".toml") && is_text() {
         return Ok((Some(name.to_owned()), rest));
+    }
+    if name.ends_with(".fio") && is_text() {
+        return Err(Error::option(
+            name,
+            "fathom does not run the job files of fio",
+            "describe the load in a workload file (docs/workloads.md), or on the command line",
+        ));
     }
     if is_there(first) || name.contains('/') {
         return Ok((None, &args.targets));
-    }
-    if name.ends_with(".fio") {
-        return Err(Error::option(
-            name,
-            "it is not here, and fathom does not run the job files of fio",
-            "describe the load in a workload file (docs/workloads.md), or on the command line",
-        ));
     }
     // A new file is made by `prepare`, so this is hardly meant to be one.
     let near = |known: &&str| 3 <= name.len() && strsim::damerau_levenshtein(name, known) <= 2;

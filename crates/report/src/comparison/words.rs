@@ -53,14 +53,14 @@ pub fn answer(
     };
     match points {
         [] => match refused.first() {
-            None => format!("{after} and {before} cannot be compared: they have no results"),
+            None => format!("{before} and {after} cannot be compared: they have no results"),
             Some(first) => {
                 let more = match refused.len() {
                     1 => String::new(),
                     several => format!(" (and {} more)", several - 1),
                 };
                 format!(
-                    "{after} and {before} cannot be compared: {}: {}{more}",
+                    "{before} and {after} cannot be compared: {}: {}{more}",
                     first.name, first.why
                 )
             }

@@ -28,10 +28,10 @@ pub fn body(page: &Page) -> String {
         put!(out, "<p class=\"answer{}\">{}</p>\n", tone_class(one.tone), words(&one.text));
     }
     page.figures.iter().for_each(|one| tiles(&mut out, one));
-    blocks(&mut out, &page.about, 1);
     out.push_str("</header>\n<main>\n");
     let tone = page.answer.as_ref().map(|one| one.tone);
     page.outcome.iter().for_each(|one| outcome(&mut out, one, tone));
+    blocks(&mut out, &page.about, 1);
     blocks(&mut out, &page.blocks, 1);
     out.push_str(
         "</main>\n<footer>This file is complete: it loads nothing. The charts are drawn by plotly.js (MIT \

@@ -223,9 +223,7 @@ impl Map {
             }
             MapStage::Cells(cells) => {
                 let found = cells.found(&self.settings);
-                let sentences = words::sentences(&found, cells.search.measured(), &|place| {
-                    cells.search.scatter(place)
-                });
+                let sentences = words::sentences(&found, &|place| cells.search.scatter(place));
                 Conclusion { sentences, found: Some(Found::Map(found)) }
             }
         }

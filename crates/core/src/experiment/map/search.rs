@@ -545,11 +545,6 @@ impl CellSearch {
         &self.readings
     }
 
-    /// The number of measurements, including those that check others.
-    pub fn measured(&self) -> usize {
-        self.readings.len() + self.again.len()
-    }
-
     /// All cells as they are now known, column by column.
     pub fn cells(&self) -> Vec<MapCell> {
         let (frontier, filled) = (self.frontier(), self.filled());

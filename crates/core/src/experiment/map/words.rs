@@ -63,35 +63,30 @@ const BUSY: f64 = 5.0;
 /// The sentences of a map: the loads that the target carries, how it was measured, how far reads stay
 /// fast beside writes, and the doubts. For a quantile's place, `scatter` gives the difference between two measurements of a
 /// cell, as a standard deviation of their logarithms.
-pub fn sentences(
-    found: &MapFound,
-    measured: usize,
-    scatter: &dyn Fn(usize) -> Option<f64>,
-) -> Vec<String> {
+pub fn sentences(found: &MapFound, scatter: &dyn Fn(usize) -> Option<f64>) -> Vec<String> {
     let mut sentences = Vec::new();
-    let carried = found.cells.iter().filter(|cell| cell.counts()).count();
+    let carried = found.cells.iter().filter(|cell| cell.counts());
+    let (filled, measured): (Vec<&MapCell>, Vec<&MapCell>) =
+        carried.partition(|cell| cell.kind == CellKind::Filled);
     let void = found.cells.iter().filter(|cell| cell.is_void()).count();
-    let filled = found.cells.iter().filter(|cell| cell.kind == CellKind::Filled).count();
     let (Some(writes), Some(reads)) = (found.write_bandwidths.last(), found.read_rates.last())
     else {
         return sentences;
     };
     let cells = format!(
-        "The map goes up to {} of writes and {} reads/s; the target carries {carried} of its {} \
-         cells{}. {measured} measurements were made, and {} filled in.",
+        "The map goes up to {} of writes and {} reads/s; the target carries {} of its {} cells{}: {} \
+         measured, and {} filled in.",
         bandwidth_in_words(*writes),
         rate(*reads),
+        filled.len() + measured.len(),
         found.cells.len(),
         match void {
             0 => String::new(),
             1 => "; 1 cell is void and does not count".to_owned(),
             many => format!("; {many} cells are void and do not count"),
         },
-        match filled {
-            0 => "no cell was".to_owned(),
-            1 => "1 cell was".to_owned(),
-            many => format!("{many} cells were"),
-        },
+        were(measured.len()),
+        were(filled.len()),
     );
     let place = bounded_quantile(found);
     let bounds = bounds(found, place);
@@ -104,6 +99,15 @@ pub fn sentences(
     sentences.extend(checks(&found.validation));
     sentences.extend(found.doubts.iter().map(|doubt| format!("Not to be relied on: {doubt}")));
     sentences
+}
+
+/// "none was", "1 was", "12 were".
+fn were(cells: usize) -> String {
+    match cells {
+        0 => "none was".to_owned(),
+        1 => "1 was".to_owned(),
+        many => format!("{many} were"),
+    }
 }
 
 /// The place of the quantile that people set bounds on: p99, or p95 where a cell that the target carries
@@ -343,7 +347,7 @@ mod tests {
             drift: None,
             doubts: Vec::new(),
         };
-        let said = sentences(&found, 8, &|_| None);
+        let said = sentences(&found, &|_| None);
         let other = "(that cell is suspect: other programs used the disk)";
         // At the most writes there is a cell without a doubt.
         let ends = format!(
@@ -363,7 +367,7 @@ mod tests {
             cell.response_time_ns = Vec::from([None]);
             cell.doubt = cells[3].doubt.clone();
         }
-        let said = sentences(&found, 8, &|_| None);
+        let said = sentences(&found, &|_| None);
         let perhaps = "perhaps beside 477 MiB/s (500 MB/s) of writes (the cells with few reads there \
                        are void).";
         assert!(said[2].ends_with(perhaps), "{}", said[2]);
@@ -397,7 +401,7 @@ mod tests {
             doubts: Vec::from(["it drifts.".to_owned()]),
         };
         // The spread between measurements of a cell leaves values near the bound open.
-        let doubtful = sentences(&found, 12, &|_| Some(0.1));
+        let doubtful = sentences(&found, &|_| Some(0.1));
         assert!(
             doubtful[2].ends_with(
                 " up to 10k reads/s (perhaps up to 20k reads/s) without writes, perhaps up to 10k \
@@ -407,13 +411,13 @@ mod tests {
             "{doubtful:?}"
         );
         assert_eq!(
-            sentences(&found, 12, &|_| None),
+            sentences(&found, &|_| None),
             [
                 "The target carries up to 30k reads/s without writes, and up to 954 MiB/s (1,000 MB/s) \
                  of writes; reads keep p95 <= 500 us up to 30k reads/s without writes, up to 20k \
                  reads/s beside half of those writes.",
                 "The map goes up to 954 MiB/s (1,000 MB/s) of writes and 30k reads/s; the target \
-                 carries 8 of its 12 cells. 12 measurements were made, and no cell was filled in.",
+                 carries 8 of its 12 cells: 8 were measured, and none was filled in.",
                 "Reads keep p95 <= 200 us up to 20k reads/s without writes, up to 10k \
                  reads/s beside 477 MiB/s (500 MB/s) of writes, not even 10k reads/s beside 954 MiB/s \
                  (1,000 MB/s) of writes.",

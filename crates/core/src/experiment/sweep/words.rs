@@ -61,11 +61,15 @@ pub fn sentences(sweep: &Sweep) -> Vec<String> {
     sentences
 }
 
+/// Whether each of several points was measured once.
+fn is_unrepeated(sweep: &Sweep) -> bool {
+    let mut known = sweep.levels.iter().flatten();
+    1 < known.clone().count() && known.all(|level| level.trials == 1)
+}
+
 /// The consequence for all conclusions if nothing was repeated.
 pub fn unrepeated(sweep: &Sweep) -> Option<String> {
-    let mut known = sweep.levels.iter().flatten();
-    let is_single = 1 < known.clone().count() && known.all(|level| level.trials == 1);
-    is_single.then(|| {
+    is_unrepeated(sweep).then(|| {
         format!(
             "Each point was measured once. fathom assumes that such trials differ by {} by chance, \
              and reports no difference that this can explain. Measure the chance with --repeats 3.",
@@ -125,8 +129,9 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     sentences.extend(resolution.map(|least| match least {
         least if least < 10.0 => {
             format!(
-                "Here, only points that differ by {} or more can be told apart.",
-                percent(least)
+                "Here, only points that differ by {} or more can be told apart{}.",
+                percent(least),
+                if is_unrepeated(sweep) { ", because each was measured once" } else { "" }
             )
         }
         _ => "There are too few trials to tell any two points apart: use --repeats 3.".to_owned(),
