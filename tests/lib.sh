@@ -66,6 +66,19 @@ wait_until() { # SECONDS COMMAND...
   done
 }
 
+# Ends a server in the background. One that waits, such as for a device that is above it, is killed.
+end_server() { # PID
+  kill "$1" 2>/dev/null || true
+  wait_until 20 has_ended "$1" || kill -KILL "$1" 2>/dev/null || true
+  wait "$1" 2>/dev/null || true
+}
+has_ended() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null; }
+
+# Waits until a block device has no user. A namespace of another section may hold a copy of a mount.
+wait_until_unused() { # DEVICE
+  wait_until 120 perl -MFcntl -e 'sysopen my $device, $ARGV[0], O_RDONLY | O_EXCL or exit 1' "$1"
+}
+
 # Runs fathom. Its status is in $status, without failing, and its output in $out.
 status=0
 run_fathom() {
@@ -180,7 +193,7 @@ serve() { # EXPORTED-FILES... -- ARGUMENTS
   qemu-storage-daemon "$@" &
   server=$!
   # SIGTERM ends its exports and unmounts them.
-  later "kill $server 2>/dev/null; wait $server"
+  later "end_server $server; umount -l ${files[*]@Q} 2>/dev/null || true"
   for file in "${files[@]}"; do
     wait_until 20 mounted "$file" || cannot_run "qemu-storage-daemon exports nothing through FUSE here"
   done
@@ -192,6 +205,6 @@ serve_faults() { # MOUNTPOINT OPTIONS...
   mkdir -p "$folder"
   "$faults_bin" "$@" &
   server=$!
-  later "umount -l $folder 2>/dev/null; kill $server 2>/dev/null; wait $server"
+  later "umount -l $folder 2>/dev/null; end_server $server"
   wait_until 20 mounted "$folder" || cannot_run "no FUSE file system can be mounted here"
 }

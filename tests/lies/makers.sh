@@ -201,7 +201,7 @@ throttled() { # OPTIONS OF THE GROUP
     --blockdev driver=throttle,node-name=t0,throttle-group=g0,file=n0 \
     --export "type=fuse,id=e0,node-name=t0,mountpoint=$target,writable=on" &
   local server=$!
-  later "kill $server 2>/dev/null; wait $server"
+  later "end_server $server; umount -l '$target' 2>/dev/null || true"
   wait_until 20 mounted "$target" || unmade "qemu-storage-daemon exports nothing through FUSE here"
 }
 limited_iops() { throttled x-iops-total=3000; }
@@ -215,7 +215,7 @@ faulty() { # OPTIONS OF fuse-faults
   mkdir -p "$here/faults"
   "$faults_bin" "$here/faults" "$@" &
   local server=$!
-  later "umount -l '$here/faults' 2>/dev/null; kill $server 2>/dev/null; wait $server"
+  later "umount -l '$here/faults' 2>/dev/null; end_server $server"
   wait_until 20 mounted "$here/faults" || { unmade "no FUSE file system can be mounted here"; return 1; }
   target=$here/faults/data
 }

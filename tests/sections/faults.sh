@@ -42,8 +42,7 @@ fault() { # NAME FAULTS-OPTIONS...
 }
 done_with_faults() {
   umount -l "$folder" 2>/dev/null || true
-  kill "$server" 2>/dev/null || true
-  wait "$server" 2>/dev/null || true
+  end_server "$server"
 }
 
 for backend in uring aio sync; do

@@ -94,8 +94,7 @@ kept() { # NAME LOST
 let_go() { # NAME STATUS
   local status=0
   umount -l "$FATHOM_BED/hangs-$1" 2>/dev/null || true
-  kill "$server" 2>/dev/null || true
-  wait "$server" 2>/dev/null || true
+  end_server "$server"
   wait "$process" || status=$?
   check "$1: the exit code is $2" test "$status" -eq "$2"
   check "$1: it says that something hangs" grep -q "as soon as the kernel lets go" "$out.err"
@@ -164,7 +163,6 @@ beside twice gone-sync 1 hang-all-at=$AFTER -- -q 1 --backend sync
 beside patience gone 4 hang-all-at=$AFTER -- -q 4 --backend aio
 
 # If a thread hangs in the kernel, the process exists until its server releases it.
-has_ended() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null; }
 
 # Whether the fault begins only when the result file has a header.
 late=0
