@@ -72,9 +72,11 @@ end_server() { # PID
   wait_until 20 has_ended "$1" || kill -KILL "$1" 2>/dev/null || true
   wait "$1" 2>/dev/null || true
 }
+# A zombie counts. If a thread hangs in the kernel, the process exists until its server releases it.
 has_ended() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null; }
 
-# Waits until a block device has no user. A namespace of another section may hold a copy of a mount.
+# Waits until a block device has no user. A namespace of another section may hold a copy of a mount. Without
+# perl it only waits.
 wait_until_unused() { # DEVICE
   wait_until 120 perl -MFcntl -e 'sysopen my $device, $ARGV[0], O_RDONLY | O_EXCL or exit 1' "$1"
 }

@@ -162,8 +162,6 @@ beside twice gone-uring 4 hang-all-at=$AFTER -- -q 4 --backend uring
 beside twice gone-sync 1 hang-all-at=$AFTER -- -q 1 --backend sync
 beside patience gone 4 hang-all-at=$AFTER -- -q 4 --backend aio
 
-# If a thread hangs in the kernel, the process exists until its server releases it.
-
 # Whether the fault begins only when the result file has a header.
 late=0
 # A call hangs that is not an I/O to the target: a close, a stat, a removal, or the write of a result. The

@@ -112,8 +112,8 @@ else
   else
     skip "every write by command reached the device" "the emulator's monitor did not answer"
   fi
-  # A hash for each 4 KiB of the block device's content after the run. On a slow machine the writes do not
-  # reach the end of the 256 blocks. The rest is zeros, which are one additional piece.
+  # A hash for each 4 KiB of the block device's content after the run. If it gave up before the end of the
+  # 256 blocks, the rest is zeros, which are one additional piece.
   pieces=$(split -b 4096 --filter=md5sum "$guest/written" | sort -u | wc -l)
   written=$(trial ledger.due)
   check "every block that was written holds data of its own" \

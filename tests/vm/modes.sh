@@ -17,7 +17,7 @@ writes_of() {
 nvme-check /dev/ng0n1 /dev/nvme0n1 >/out/check.txt 2>&1
 echo $? >/out/check.status
 f inspect inspect /dev/ng0n1
-# On a busy machine an emulated one may complete nothing for more than a second, above all while it polls.
+# On a busy machine an emulated device may complete nothing for more than a second, above all if it is polled.
 s="-b 4k -q 8 --stop-after 500ios"
 r read /dev/ng0n1 $s
 r read-polled /dev/ng0n1 $s --polled

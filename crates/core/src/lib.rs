@@ -29,5 +29,5 @@ pub mod watch;
 pub use calendar::Utc;
 pub use refusal::{Refusal, RefusalKind};
 pub use split_mix::SplitMix64;
-pub use typed::{markup, printable, printable_lines, steers, typed_path, typed_word};
+pub use typed::{markup, printable, printable_lines, steers, typed_path, typed_size, typed_word};
 pub use units::{Bytes, Instant, ParseUnitError, Quantile, Rate, Span, count};

@@ -1,9 +1,11 @@
-//! Names as people see them and type them. A name may hold any byte but zero: newlines, and control
-//! sequences of a terminal. In a message it is shown so that neither has an effect; in advice that
-//! contains a command it is quoted so that the command can be copied from the screen.
+//! Names and sizes as people see them and type them. A name may hold any byte but zero: newlines, and
+//! control sequences of a terminal. In a message it is shown so that neither has an effect; in advice
+//! that contains a command it is quoted so that the command can be copied from the screen.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+
+use crate::units::Bytes;
 
 /// Whether it would control a terminal, end a line, or change the order in which the letters after
 /// it are shown.
@@ -102,9 +104,26 @@ pub fn typed_path(name: &str) -> String {
     }
 }
 
+/// A size without loss, as the value of an option: "100g"; in bytes if no unit divides it.
+pub fn typed_size(size: Bytes) -> String {
+    let units = [(1 << 40, "t"), (Bytes::GIB, "g"), (Bytes::MIB, "m"), (Bytes::KIB, "k")];
+    let whole = |(unit, _): &(u64, &str)| 0 < size.0 && size.0.is_multiple_of(*unit);
+    let (unit, name) = units.into_iter().find(whole).unwrap_or((1, ""));
+    format!("{}{name}", size.0 / unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_can_be_typed() {
+        for size in [0, 1, 1000, 1024, 1536, 3 << 20, 5 << 30, (100 << 30) + 1, 2 << 40] {
+            assert_eq!(typed_size(Bytes(size)).parse(), Ok(Bytes(size)), "{size}");
+        }
+        let short = [512, 1024, 1536 << 20, 100 << 30].map(|size| typed_size(Bytes(size)));
+        assert_eq!(short, ["512", "1k", "1536m", "100g"]);
+    }
 
     #[test]
     fn an_odd_name_can_be_typed() {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::{fmt, fs};
 
 use fathom_core::facts::{InUse, TargetKind};
-use fathom_core::typed_path;
 use fathom_core::{Bytes, Refusal};
+use fathom_core::{typed_path, typed_size};
 
 /// Why a target cannot be used. Each variant names the target, the problem and the remedy.
 #[derive(Debug)]
@@ -356,7 +356,8 @@ impl TargetError {
                 let mut remedy = "choose a smaller --size or --offset".to_owned();
                 if *kind == TargetKind::File {
                     let typed = typed_path(name);
-                    let larger = format!("fathom prepare {typed} --size {} --overwrite", end.0);
+                    let larger = typed_size(*end);
+                    let larger = format!("fathom prepare {typed} --size {larger} --overwrite");
                     remedy = format!("{remedy}, or write a larger file with `{larger}`");
                 }
                 let (end, size) = (in_full(*end), in_full(*size));

@@ -579,6 +579,16 @@ fn a_read_only_file_system_is_told_and_out_leads_out_of_it() {
 }
 
 #[test]
+fn a_run_that_ends_with_an_amount_says_what_it_moved() {
+    let place = Place::new();
+    let output = place.run(&["run", "sim:ssd", "--stop-after", "8m"]);
+    assert_eq!(code(&output), 0);
+    let told = stdout(&output);
+    let answer = told.trim_end().rsplit("\n\n").next().unwrap();
+    assert_has(answer, &["queue depth 32: read 8 MiB in ", " IOPS ", " (", " MiB/s, "]);
+}
+
+#[test]
 fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
     let place = Place::new();
     std::fs::create_dir(place.join("folder")).unwrap();
@@ -614,6 +624,7 @@ fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
         (&["run", "data", "--rw=randread"], 2, &["--rw", "--pattern random", "--read-share"]),
         (&["run", "data", "--plan"], 2, &["--plan", "`fathom plan`", ""]),
         (&["run", "job.fio"], 2, &["job.fio", "job files of fio", "workload file"]),
+        (&["run", "data", "here.fio"], 2, &["here.fio", "job files of fio", "workload file"]),
         (&["run", "here.fio"], 2, &["here.fio", "job files of fio", "workload file"]),
         (&["run", "olpt", "data"], 2, &["olpt", "nor a workload", "did you mean oltp?"]),
         (&["nonsense"], 2, &["nonsense", "", ""]),

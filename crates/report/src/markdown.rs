@@ -21,8 +21,8 @@ pub fn page(page: &Page) -> String {
     let mut out = format!("# {}\n", escape(&page.title));
     let answer = page.answer.iter();
     answer.for_each(|one| paragraph(&mut out, &format!("**{}**", escape(&one.text))));
-    page.outcome.iter().for_each(|one| outcome(&mut out, one));
     blocks(&mut out, &page.about, 1);
+    page.outcome.iter().for_each(|one| outcome(&mut out, one));
     blocks(&mut out, &page.blocks, 1);
     out
 }

@@ -99,7 +99,7 @@ pub fn map(heard: &Heard<'_>) -> Vec<Judged> {
             judged.push(Judged::holds("the limit changes", sentence, heard.noise != Noise::None));
         } else if sentence.starts_with("Not to be relied on: ") {
             judged.push(Judged::open("the map as a whole", sentence));
-        } else if sentence.contains("were measured to check them") {
+        } else if sentence.starts_with("Filling in was checked with ") {
             continue;
         } else {
             judged.push(Judged::unread(sentence));

@@ -9,7 +9,7 @@ use crate::facts::{Extents, Layer, LayerKind, Target, TargetKind};
 use crate::figures::percent;
 use crate::measure::{Direction, Upkeep};
 use crate::spec::Stream;
-use crate::typed::typed_path;
+use crate::typed::{typed_path, typed_size};
 use crate::units::Bytes;
 
 /// From this share of blocks that were never written on, the reads are void; below it they are
@@ -144,7 +144,7 @@ fn by_command(target: &Target) -> String {
         TargetKind::File => format!(
             ", if what it holds may be lost (`fathom prepare {} --size {} --overwrite`)",
             typed_path(&target.name),
-            target.size.0
+            typed_size(target.size)
         ),
         _ => String::new(),
     }
@@ -561,7 +561,7 @@ mod tests {
         );
         invented.target().name = "my data".to_owned();
         let finding = invented.has("unwritten-reads", Severity::Void);
-        let command = "`fathom prepare 'my data' --size 107374182400 --overwrite`";
+        let command = "`fathom prepare 'my data' --size 100g --overwrite`";
         assert!(finding.advice.contains(command), "{}", finding.advice);
         // The written part could hold the region. Where the holes are is unknown.
         invented.set_region(0, 50 * GIB);

@@ -4,7 +4,7 @@
 use fathom_core::facts::{
     FileSystem, Host, InUse, Layer, LayerKind, OverlayLayer, Target, TargetKind,
 };
-use fathom_core::{Bytes, typed_path};
+use fathom_core::{Bytes, typed_path, typed_size};
 
 /// The advice for a user who wants to measure this target, most important first.
 pub fn advice(host: &Host, target: &Target) -> Vec<String> {
@@ -71,7 +71,7 @@ fn data(target: &Target, found: &mut Vec<String>) {
              what the file holds may be lost: `fathom prepare {} --size {} --overwrite`.",
             target.size,
             typed_path(&target.name),
-            target.size.0
+            typed_size(target.size)
         ));
     }
     // Below a few MiB each, sequential I/O in the file is random I/O on a disk.

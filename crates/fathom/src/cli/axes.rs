@@ -1,8 +1,8 @@
 //! The axes of a sweep as they are typed: an option of `fathom run` with a list of values. Ranges
 //! become lists here, with the values that a user could have typed.
 
-use fathom_core::Bytes;
 use fathom_core::experiment::{Axis, Scale};
+use fathom_core::{Bytes, typed_size};
 
 use super::{rates, values};
 
@@ -227,12 +227,7 @@ impl Unit<'_> {
                 let digits = digits.trim_end_matches('0').trim_end_matches('.');
                 format!("{digits}{suffix}")
             }
-            Self::Size => {
-                let bytes = value.round() as u64;
-                let units = [("g", Bytes::GIB), ("m", Bytes::MIB), ("k", Bytes::KIB)];
-                let unit = units.iter().find(|(_, unit)| bytes > 0 && bytes.is_multiple_of(*unit));
-                unit.map_or(bytes.to_string(), |(name, unit)| format!("{}{name}", bytes / unit))
-            }
+            Self::Size => typed_size(Bytes(value.round() as u64)),
         }
     }
 }

@@ -317,6 +317,13 @@ fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
     if let Some(named) = &args.workload {
         return Ok((Some(named.clone()), &args.targets));
     }
+    if let Some(job) = args.targets.iter().find(|target| is_job_file(target)) {
+        return Err(Error::option(
+            job.display().to_string(),
+            "fathom does not run the job files of fio",
+            "describe the load in a workload file (docs/workloads.md), or on the command line",
+        ));
+    }
     let Some((first, rest)) = args.targets.split_first() else {
         return Ok((None, &args.targets));
     };
@@ -332,17 +339,10 @@ fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
             false => Ok((Some(name.to_owned()), rest)),
         };
     }
-    // Any other file with such an ending is an ordinary target.
-    let is_text = || load::text_of(first).is_ok() || !is_there(first);
-    if name.ends_with(".toml") && is_text() {
+    // Any other file with this ending is an ordinary target.
+    let is_file = || load::text_of(first).is_ok();
+    if name.ends_with(".toml") && (is_file() || !is_there(first)) {
         return Ok((Some(name.to_owned()), rest));
-    }
-    if name.ends_with(".fio") && is_text() {
-        return Err(Error::option(
-            name,
-            "fathom does not run the job files of fio",
-            "describe the load in a workload file (docs/workloads.md), or on the command line",
-        ));
     }
     if is_there(first) || name.contains('/') {
         return Ok((None, &args.targets));
@@ -356,6 +356,17 @@ fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
             format!("did you mean {near}? `fathom workloads` lists them all"),
         )),
         None => Ok((None, &args.targets)),
+    }
+}
+
+/// Whether it is a job file of fio, or the name of one that is not here. Any other file with this ending is
+/// an ordinary target.
+fn is_job_file(path: &Path) -> bool {
+    let Some(name) = path.to_str().filter(|name| name.ends_with(".fio")) else { return false };
+    let has_section = |text: String| text.lines().any(|line| line.trim_start().starts_with('['));
+    match load::text_of(path) {
+        Ok(text) => has_section(text),
+        Err(_) => !name.contains('/') && !is_there(path),
     }
 }
 

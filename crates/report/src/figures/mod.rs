@@ -22,7 +22,7 @@ pub use doubts::{Doubt, doubts, left_open, missing_checks, question, trial_word}
 pub use places::{clock, host, place_name, place_names, runs, source, stack, target_name};
 pub use trial_part::{
     OfferedLoad, Summary, TrialPart, carried, columns, completed, direction_name, directions,
-    iops_deviation, quantile_estimates, summary, time_name,
+    fixed_amount, iops_deviation, quantile_estimates, summary, time_name,
 };
 pub use workload::{
     asked, before_and_after, counted_workers, flush, is_in_sequence, is_random, load, mix, names,

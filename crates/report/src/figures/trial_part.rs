@@ -2,7 +2,7 @@
 
 use fathom_core::measure::{Direction, Flow, Histogram, StartDelay, Stretch, Upkeep};
 use fathom_core::stats::Estimate;
-use fathom_core::{Quantile, Span, stats};
+use fathom_core::{Bytes, Quantile, Span, stats};
 
 use crate::document::{Cell, Stream, Trial, Worker};
 
@@ -213,15 +213,19 @@ pub fn iops_deviation(trial: &Trial, direction: Option<Direction>) -> Option<f64
     }
 }
 
-/// The result of a trial with a fixed amount, in a line; none for any other.
-pub fn completed(trial: &Trial) -> Option<String> {
+/// What a trial with a fixed amount moved: its direction, or none of reads and writes, its bytes, and
+/// the time that they took. None for any other trial.
+pub fn fixed_amount(trial: &Trial) -> Option<(Option<Direction>, Bytes, Span)> {
     let [stream] = trial.point.streams.as_slice() else { return None };
     stream.pacing.limit?;
-    if stream.trims_alone() {
-        return None;
-    }
-    let direction = stream.only_direction();
-    fathom_core::experiment::completed(direction, trial.total(None).bytes.0, trial.window())
+    let bytes = trial.total(None).bytes;
+    (0 < bytes.0 && !stream.trims_alone()).then(|| (stream.only_direction(), bytes, trial.window()))
+}
+
+/// The result of a trial with a fixed amount, in a line; none for any other.
+pub fn completed(trial: &Trial) -> Option<String> {
+    let (direction, bytes, took) = fixed_amount(trial)?;
+    fathom_core::experiment::completed(direction, bytes.0, took)
 }
 
 /// The kind of times in the tables of a part.

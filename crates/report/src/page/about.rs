@@ -15,7 +15,7 @@ const TARGETS: usize = 8;
 
 /// More sentences than these hide the figures: the first ones stand below the answer, the others below
 /// the tables.
-const SENTENCES: usize = 12;
+const SENTENCES: usize = 8;
 const SENTENCES_SHOWN: usize = 5;
 
 /// The title of the page.

@@ -3,7 +3,7 @@
 use fathom_core::Span;
 use fathom_core::facts::Answer;
 use fathom_core::figures::number;
-use fathom_core::measure::Upkeep;
+use fathom_core::measure::{Direction, Upkeep};
 use fathom_core::stats::Estimate;
 use fathom_core::verdict::concerns_result;
 
@@ -172,11 +172,20 @@ fn worth(document: &Document, tone: Tone) -> Option<String> {
     Some(format!("{}{why}", verdict.name()))
 }
 
+/// "read 256 MiB in 2.27 s, ": of a run that ends with an amount.
+fn amount(point: &Spot<'_>) -> Option<String> {
+    let [(_, trial)] = point.trials.as_slice() else { return None };
+    let (direction, bytes, took) = figures::fixed_amount(trial)?;
+    let verb = match direction {
+        Some(Direction::Read) => "read",
+        Some(Direction::Write) => "wrote",
+        None => "moved",
+    };
+    Some(format!("{verb} {bytes} in {took}, "))
+}
+
 /// "36,420 IOPS ±0.4% (142 MiB/s, 149 MB/s), p99 4.80 ms ±3%".
 fn figures_of(point: &Spot<'_>) -> String {
-    if let (1, Some(completed)) = (point.trials.len(), figures::completed(point.first())) {
-        return completed;
-    }
     let summary = &point.summary;
     let Some(iops) = summary.iops.filter(|iops| 0.0 < iops.value) else { return upkeep(point) };
     let half = spaced(plus_minus(Some(&iops)));
@@ -189,8 +198,9 @@ fn figures_of(point: &Spot<'_>) -> String {
             figures::significant(bytes / 1e6)
         ),
     };
-    let share = of_offered(point);
-    format!("{} IOPS{half}{moved}{share}{}", figures::significant(iops.value), tail(point))
+    let amount = amount(point).unwrap_or_default();
+    let (iops, share) = (figures::significant(iops.value), of_offered(point));
+    format!("{amount}{iops} IOPS{half}{moved}{share}{}", tail(point))
 }
 
 /// "1,200 trims per second": of a point that neither reads nor writes.

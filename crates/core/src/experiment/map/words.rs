@@ -74,19 +74,20 @@ pub fn sentences(found: &MapFound, scatter: &dyn Fn(usize) -> Option<f64>) -> Ve
         return sentences;
     };
     let cells = format!(
-        "The map goes up to {} of writes and {} reads/s; the target carries {} of its {} cells{}: {} \
-         measured, and {} filled in.",
+        "The map goes up to {} of writes and {} reads/s; the target carries {} of its {} cells{}{}.",
         bandwidth_in_words(*writes),
         rate(*reads),
         filled.len() + measured.len(),
         found.cells.len(),
+        match (measured.len(), filled.len()) {
+            (0, 0) => String::new(),
+            (measured, filled) => format!(" ({measured} measured, {filled} filled in)"),
+        },
         match void {
             0 => String::new(),
             1 => "; 1 cell is void and does not count".to_owned(),
             many => format!("; {many} cells are void and do not count"),
         },
-        were(measured.len()),
-        were(filled.len()),
     );
     let place = bounded_quantile(found);
     let bounds = bounds(found, place);
@@ -99,15 +100,6 @@ pub fn sentences(found: &MapFound, scatter: &dyn Fn(usize) -> Option<f64>) -> Ve
     sentences.extend(checks(&found.validation));
     sentences.extend(found.doubts.iter().map(|doubt| format!("Not to be relied on: {doubt}")));
     sentences
-}
-
-/// "none was", "1 was", "12 were".
-fn were(cells: usize) -> String {
-    match cells {
-        0 => "none was".to_owned(),
-        1 => "1 was".to_owned(),
-        many => format!("{many} were"),
-    }
 }
 
 /// The place of the quantile that people set bounds on: p99, or p95 where a cell that the target carries
@@ -165,8 +157,8 @@ fn checks(validation: &[Validation]) -> Option<String> {
         )
     });
     Some(format!(
-        "{cells} of the cells that were filled in were measured to check them: in the median and at \
-         most they are off at {}.",
+        "Filling in was checked with {cells} of the measured cells: in the median and at most they are \
+         off at {}.",
         each.collect::<Vec<_>>().join(", at ")
     ))
 }
@@ -356,7 +348,11 @@ mod tests {
              writes."
         );
         assert_eq!(said[0], ends);
-        assert!(said[1].contains("carries 5 of its 8 cells; 3 cells are void"), "{}", said[1]);
+        assert!(
+            said[1].contains(" 5 of its 8 cells (5 measured, 0 filled in); 3 cells are void"),
+            "{}",
+            said[1]
+        );
         let full = format!(
             "Reads keep p95 <= 200 us up to 20k reads/s {other} without writes, up to 20k \
              reads/s beside 477 MiB/s (500 MB/s) of writes."
@@ -417,7 +413,7 @@ mod tests {
                  of writes; reads keep p95 <= 500 us up to 30k reads/s without writes, up to 20k \
                  reads/s beside half of those writes.",
                 "The map goes up to 954 MiB/s (1,000 MB/s) of writes and 30k reads/s; the target \
-                 carries 8 of its 12 cells: 8 were measured, and none was filled in.",
+                 carries 8 of its 12 cells (8 measured, 0 filled in).",
                 "Reads keep p95 <= 200 us up to 20k reads/s without writes, up to 10k \
                  reads/s beside 477 MiB/s (500 MB/s) of writes, not even 10k reads/s beside 954 MiB/s \
                  (1,000 MB/s) of writes.",

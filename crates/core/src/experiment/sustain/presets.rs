@@ -5,6 +5,7 @@ use super::{ROUNDS_MAX, RoundPoint, TestPlan, Until, Watch};
 use crate::experiment::Planned;
 use crate::spec::{BlockSizes, Kind, Pattern, Point, Region, Sequence, Turns, Workers};
 use crate::trial::{Coordinate, Place, Role};
+use crate::typed::typed_size;
 use crate::units::{Bytes, Span};
 
 /// The block sizes of the IOPS test, in its order.
@@ -348,7 +349,7 @@ fn shaped(base: &Point, pattern: Pattern, block: Bytes, read_share: f64) -> Roun
     let shortest = stream.regions.iter().map(|region| region.length).min().unwrap_or(block);
     let block_sizes = BlockSizes::one(block.min(shortest));
     stream.ios = Kind { pattern, block_sizes, read_share, ..Kind::default() }.into();
-    let label = block_label(block);
+    let label = typed_size(block);
     let coordinates = Vec::from([
         coordinate("block-size", label, block.0 as f64),
         coordinate("read-share", format!("{}%", (read_share * 100.0).round()), read_share),
@@ -379,13 +380,4 @@ pub fn regions(base: &Point) -> Vec<Region> {
 
 fn coordinate(axis: &str, label: String, value: f64) -> Coordinate {
     Coordinate { axis: axis.to_owned(), label, value: Some(value) }
-}
-
-/// "4k", "512": as it is typed.
-fn block_label(block: Bytes) -> String {
-    match block.0 {
-        bytes if bytes.is_multiple_of(Bytes::MIB) => format!("{}m", bytes / Bytes::MIB),
-        bytes if bytes.is_multiple_of(Bytes::KIB) => format!("{}k", bytes / Bytes::KIB),
-        bytes => bytes.to_string(),
-    }
 }
