@@ -16,11 +16,11 @@ array md5 5 /dev/ram7 /dev/ram8 /dev/ram9
 array md6 6 /dev/ram10 /dev/ram11 /dev/ram12 /dev/ram13
 array md10 10 /dev/ram14 /dev/ram15 /dev/ram16 /dev/ram17
 cat /proc/mdstat
-# Two by two settings of 100 ms each: everything is slow here, and only the path through the code matters.
+# Two by two settings of a few I/Os each: everything is slow here, and only the path through the code matters.
 targets="/dev/ram0 /dev/md0 /dev/md1 /dev/md5 /dev/md6 /dev/md10"
 consent=
 for target in $targets; do consent="$consent --destroy $target"; done
-timeout 180 fathom study multi-stream $targets \
-  --axis workers=1,2 --axis queue-depth=1/worker,4/worker --warm-up 0s -d 100ms \
+timeout 400 fathom study multi-stream $targets \
+  --axis workers=1,2 --axis queue-depth=1/worker,4/worker --repeats 1 --warm-up 0s --stop-after 40ios \
   $consent --yes --out /out/arrays.jsonl >/out/arrays.txt 2>&1
 echo $? >/out/arrays.status
