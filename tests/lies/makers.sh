@@ -317,7 +317,7 @@ swapping() {
 # ---- The virtual machine, booted once: the results are in $guest.
 guest=
 why_not_in_guest=
-longest_guest=100
+longest_guest=240
 boot_guest() {
   local vm=$FATHOM_ROOT/tests/vm status=0 null="driver=null-co,size=256M,read-zeroes=on"
   guest=$FATHOM_BED/guest
