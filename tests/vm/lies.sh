@@ -3,7 +3,7 @@
 modprobe -a md-mod raid1 raid456 dm-mod dm-flakey
 modprobe null_blk nr_devices=1 irqmode=2 completion_nsec=1000000 memory_backed=1 gb=1 hw_queue_depth=16
 modprobe brd rd_nr=14 rd_size=49152
-# So many I/Os, not so long: on a busy machine a guest may complete nothing for a second.
+# Runs end after I/Os, not after a time: on a busy machine a guest may complete nothing for a second.
 s="--stop-after 1000ios"
 w="--read-share 0% $s"
 limited=$(by_serial limited)

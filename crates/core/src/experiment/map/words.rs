@@ -66,22 +66,21 @@ const BUSY: f64 = 5.0;
 pub fn sentences(found: &MapFound, scatter: &dyn Fn(usize) -> Option<f64>) -> Vec<String> {
     let mut sentences = Vec::new();
     let carried = found.cells.iter().filter(|cell| cell.counts());
-    let (filled, measured): (Vec<&MapCell>, Vec<&MapCell>) =
-        carried.partition(|cell| cell.kind == CellKind::Filled);
+    let filled = carried.clone().filter(|cell| cell.kind == CellKind::Filled).count();
+    let carried = carried.count();
     let void = found.cells.iter().filter(|cell| cell.is_void()).count();
     let (Some(writes), Some(reads)) = (found.write_bandwidths.last(), found.read_rates.last())
     else {
         return sentences;
     };
     let cells = format!(
-        "The map goes up to {} of writes and {} reads/s; the target carries {} of its {} cells{}{}.",
+        "The map goes up to {} of writes and {} reads/s; the target carries {carried} of its {} cells{}{}.",
         bandwidth_in_words(*writes),
         rate(*reads),
-        filled.len() + measured.len(),
         found.cells.len(),
-        match (measured.len(), filled.len()) {
-            (0, 0) => String::new(),
-            (measured, filled) => format!(" ({measured} measured, {filled} filled in)"),
+        match carried {
+            0 => String::new(),
+            all => format!(" ({} measured, {filled} filled in)", all - filled),
         },
         match void {
             0 => String::new(),
