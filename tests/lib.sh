@@ -197,7 +197,7 @@ serve() { # EXPORTED-FILES... -- ARGUMENTS
   # SIGTERM ends its exports and unmounts them.
   later "end_server $server; umount -l ${files[*]@Q} 2>/dev/null || true"
   for file in "${files[@]}"; do
-    wait_until 20 mounted "$file" || cannot_run "qemu-storage-daemon exports nothing through FUSE here"
+    wait_until 120 mounted "$file" || cannot_run "qemu-storage-daemon exports nothing through FUSE here"
   done
 }
 
@@ -208,5 +208,5 @@ serve_faults() { # MOUNTPOINT OPTIONS...
   "$faults_bin" "$@" &
   server=$!
   later "umount -l $folder 2>/dev/null; end_server $server"
-  wait_until 20 mounted "$folder" || cannot_run "no FUSE file system can be mounted here"
+  wait_until 120 mounted "$folder" || cannot_run "no FUSE file system can be mounted here"
 }

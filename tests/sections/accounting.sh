@@ -13,7 +13,7 @@ account() { # NAME TARGET DEVICE BLOCK-BYTES FIELD(1 read, 2 written) ARGUMENTS.
   shift 5
   sync
   before=$(device_bytes "$device" | cut -d' ' -f"$field")
-  measure "$target" -b "$block" --warm-up 500ms -d 2s "$@"
+  measure "$target" -b "$block" --warm-up 500ms -d 5s "$@"
   sync
   after=$(device_bytes "$device" | cut -d' ' -f"$field")
   counted=$(moved "$block") kernel=$((after - before))

@@ -215,7 +215,7 @@ four_once() { # FILE: each trial is there, and once
   [[ $(jq -c 'select(.line == "trial") | .place' "$1" | sort -u | wc -l) -eq 4 ]] &&
     [[ $(grep -c '"line":"trial"' "$1") -eq 4 ]]
 }
-begin_four shared.jsonl 500ms
+begin_four shared.jsonl 3s
 "$fathom" resume shared.jsonl >first.txt 2>&1 &
 process=$!
 check "a resume that goes on" wait_until 60 bash -c '[[ $(grep -c "\"line\":\"trial\"" shared.jsonl) -ge 2 ]]'
@@ -302,7 +302,7 @@ else
 fi
 
 # The result is removed or replaced while it is written.
-"$fathom" sweep mine --axis queue-depth=1,2,3,4,5,6 -d 400ms --warm-up 0s --out gone.jsonl >"$out" 2>&1 &
+"$fathom" sweep mine --axis queue-depth=1,2,3,4,5,6 -d 2s --warm-up 0s --out gone.jsonl >"$out" 2>&1 &
 process=$!
 trials() { [[ -f gone.jsonl ]] && [[ $(grep -c '"line":"trial"' gone.jsonl) -ge 1 ]]; }
 check "a sweep that goes on" wait_until 60 trials
@@ -341,7 +341,7 @@ fi
 mkdir results
 head -c 4M /dev/urandom >results/data
 cp sweep.jsonl results/plain
-"$fathom" sweep mine --axis queue-depth=1,2,3,4 -d 1500ms --warm-up 0s --out results/now.fathom.jsonl \
+"$fathom" sweep mine --axis queue-depth=1,2,3,4 -d 8s --warm-up 0s --out results/now.fathom.jsonl \
   >now.txt 2>&1 &
 process=$!
 check "a sweep that writes its result into a folder" wait_until 60 \
@@ -386,6 +386,7 @@ done
 # The programs that have the file open are named.
 sleep 30 3<>theirs &
 process=$!
+wait_until 60 grep -q sleep "/proc/$process/comm"
 run_fathom run theirs "${short[@]}" --overwrite
 check "who has a file open is told" says "theirs is in use by sleep \($process, open for writing\)"
 kill "$process"

@@ -11,7 +11,7 @@ check "the README names the first command" grep -q 'cargo run --release -- quick
 # The clone compiles, with the dependencies that clippy has already checked. A separate release build would
 # take minutes more and would be the same program.
 status=0
-CARGO_TARGET_DIR=$(dirname "$(dirname "$FATHOM_BIN")") timeout 500 \
+CARGO_TARGET_DIR=$(dirname "$(dirname "$FATHOM_BIN")") timeout 1400 \
   cargo check --workspace --all-targets >"$FATHOM_BED/check.txt" 2>&1 || status=$?
 cat "$FATHOM_BED/check.txt"
 check "what is committed compiles" status_is 0

@@ -108,7 +108,7 @@ twice() { # NAME LOST FAULTS... -- OPTIONS...
   hang "$name" "$@" -d 10m
   wait_until 60 it_hangs || true
   # An interval ends in which no I/O comes back.
-  sleep 0.5
+  sleep 2
   kill -INT "$process"
   sleep 0.2
   kill -INT "$process"
@@ -180,7 +180,7 @@ ends() { # NAME CODES SIGNALS FAULT -- ARGUMENTS, where @ is the folder that han
     wait_until 60 test -s r.jsonl || true
     [[ ! -e $folder/arm ]]
     # Waits until there is something to keep.
-    sleep 1
+    sleep 3
   fi
   if [[ $signals -gt 0 && $late -eq 0 ]]; then
     wait_until 60 it_hangs || true

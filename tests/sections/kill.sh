@@ -43,7 +43,9 @@ done
 
 run_fathom prepare data --size 32m
 start run.jsonl run data -d 60s --warm-up 0s
-sleep 1.5
+# The first line is there before the window begins.
+wait_until 60 test -s run.jsonl
+sleep 3
 kill -INT "$pid"
 ended
 check "Ctrl-C in a run: exit code 130" status_is 130
@@ -178,7 +180,7 @@ harmed() { # NAME OF THE HARM, THE HARM...
   shift
   rm -rf r.jsonl.saved-* results moved/results
   mkdir results
-  start results/r.jsonl sweep data --axis queue-depth=1,2,3,4 -d 700ms --warm-up 0s
+  start results/r.jsonl sweep data --axis queue-depth=1,2,3,4 -d 2s --warm-up 0s
   # Two trials: the first one is in the file for good.
   wait_until 60 bash -c '[[ $(wc -l <results/r.jsonl) -ge 3 ]]'
   "$@"
