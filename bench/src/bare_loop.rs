@@ -17,13 +17,13 @@ use std::time::{Duration, Instant as WallInstant};
 use fathom_core::Span;
 use fathom_core::measure::Record;
 use fathom_core::spec::BackendKind;
-use fathom_engine::{Devices, calibrate, run_point};
+use fathom_engine::{Devices, Nobody, calibrate, run_point};
 use io_uring::types::Fixed;
 use io_uring::{IoUring, opcode, squeue};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::engine::{Nobody, ZEROS, random_reads, zeros};
+use crate::engine::{ZEROS, random_reads, zeros};
 use crate::peers::{median, spread};
 
 /// The size of an I/O in bytes.

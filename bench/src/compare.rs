@@ -15,9 +15,9 @@ use fathom_core::stats::{
 };
 use fathom_core::{Bytes, Quantile, Span, SplitMix64};
 use fathom_engine::target::{self, Opening, Overwrite};
-use fathom_engine::{Devices, host, run_point, sim};
+use fathom_engine::{Devices, Nobody, host, run_point, sim};
 
-use crate::engine::{Nobody, random_reads};
+use crate::engine::random_reads;
 use crate::peers::{Scratch, StandIn, folder, stops_on_signals};
 
 /// The figures that are compared, as one family.

@@ -20,7 +20,7 @@ use fathom_core::trial::{Place, Trial};
 use fathom_core::verdict::Judgement;
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::target::OpenTarget;
-use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
+use fathom_engine::{Devices, Nobody, run_point, sim};
 use fathom_report::document::{self, Line};
 
 /// The amount of work of the benches.
@@ -143,14 +143,6 @@ fn timed<T>(what: &str, work: impl FnOnce() -> (u64, T)) -> (EngineRow, T) {
         },
         result,
     )
-}
-
-/// An observer that ignores everything.
-pub struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&mut self, _: Phase, _: Span) {}
-    fn progress(&mut self, _: &Progress) {}
 }
 
 /// One worker that reads blocks of 4 KiB at random, at the given queue depth.

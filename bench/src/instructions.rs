@@ -14,9 +14,9 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_core::spec::{Arrivals, BackendKind, Kind, Pacing, Pattern, Point, Region, Stream};
 use fathom_core::{Bytes, Rate, Span};
-use fathom_engine::{Devices, run_point};
+use fathom_engine::{Devices, Nobody, run_point};
 
-use crate::engine::{Nobody, ZEROS, zeros};
+use crate::engine::{ZEROS, zeros};
 use crate::peers::{Profile, build, median, output_of, said};
 
 /// The amount of work of the bench.

@@ -15,10 +15,8 @@ use fathom_core::measure::{Record, StartDelay};
 use fathom_core::spec::{Arrivals, BackendKind, Loop, OfferedLoad, Pacing, Point, Region, Stream};
 use fathom_core::{Bytes, Quantile, Rate, Span};
 use fathom_engine::target::OpenTarget;
-use fathom_engine::{Devices, run_point};
+use fathom_engine::{Devices, Nobody, run_point};
 use serde_json::Value;
-
-use crate::engine::Nobody;
 
 /// I/Os per second.
 const RATES: [f64; 4] = [1e3, 1e4, 5e4, 1.5e5];

@@ -11,11 +11,11 @@ use std::sync::atomic::AtomicBool;
 use fathom_core::spec::{BackendKind, Point};
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::OpenTarget;
-use fathom_engine::{Devices, bench, run_point};
+use fathom_engine::{Devices, Nobody, bench, run_point};
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 
 use crate::bare_loop::{alternate, worker_cpu_ns};
-use crate::engine::{Nobody, ZEROS, open_device, random_reads};
+use crate::engine::{ZEROS, open_device, random_reads};
 use crate::peers::{median, spread};
 
 /// The highest allowed cost of the unique payload, as a multiple of the cost of the constant one.

@@ -18,7 +18,7 @@ use fathom_core::verdict::judge;
 use fathom_core::{Bytes, Span};
 use fathom_engine::host::{self, IoWqWatch};
 use fathom_engine::target::{self, OpenTarget, Opening, Overwrite};
-use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
+use fathom_engine::{Devices, Observer, Phase, run_point};
 use fathom_report::document::{self, DistributionForm};
 
 use crate::engine::random_reads;
@@ -276,8 +276,6 @@ impl Observer for Watcher<'_> {
             }
         }
     }
-
-    fn progress(&mut self, _: &Progress) {}
 }
 
 fn unix_ns() -> Result<u64, String> {

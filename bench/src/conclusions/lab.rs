@@ -9,7 +9,7 @@ use fathom_core::measure::Record;
 use fathom_core::spec::BackendKind;
 use fathom_core::trial::Trial;
 use fathom_core::verdict::Severity;
-use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
+use fathom_engine::{Devices, Observer, run_point, sim};
 
 /// An axis that says on which device a point runs, by the device's index.
 pub const TARGETS: &str = "targets";
@@ -202,10 +202,6 @@ pub fn trial(planned: Planned, device: &sim::Options, experiment: &dyn Experimen
 struct Enough<'a>(&'a dyn Experiment);
 
 impl Observer for Enough<'_> {
-    fn phase(&mut self, _: Phase, _: Span) {}
-
-    fn progress(&mut self, _: &Progress) {}
-
     fn look(&mut self, so_far: &Record) -> bool {
         self.0.enough(so_far)
     }

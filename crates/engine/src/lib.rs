@@ -47,5 +47,7 @@ pub use collector::Progress;
 pub use recent::LastSecond;
 pub use replay::replay;
 pub use run_error::RunError;
-pub use run_point::{Devices, Observer, Phase, leaves_ios, left_behind, run_point, run_traced};
+pub use run_point::{
+    Devices, Nobody, Observer, Phase, leaves_ios, left_behind, run_point, run_traced,
+};
 pub use target_error::plain;

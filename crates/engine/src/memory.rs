@@ -8,8 +8,9 @@ use std::io;
 use std::ptr::NonNull;
 
 use fathom_core::{Bytes, Refusal};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-/// The folder in which the host reports the size of its large pages, and how many are free.
+/// The file in which the host reports the size of its large pages, and how many are free.
 const MEMINFO: &str = "/proc/meminfo";
 
 /// Memory that is present: every page of it was touched, so that no page fault occurs while I/Os
@@ -47,9 +48,9 @@ pub(crate) enum Purpose {
 /// The owner to which it returns.
 #[derive(Debug)]
 enum Owner {
-    /// The allocator, with this length.
+    /// The allocator.
     Allocator {
-        /// The reserved large pages.
+        /// The capacity of its Vec.
         capacity: usize,
     },
     /// The kernel.
@@ -89,20 +90,16 @@ impl Memory {
         };
         // SAFETY: a new mapping at an address that the kernel chooses touches no other memory.
         let start = unsafe {
-            libc::mmap(
+            mmap_anonymous(
                 std::ptr::null_mut(),
                 whole,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB | libc::MAP_POPULATE,
-                -1,
-                0,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::POPULATE,
             )
         };
-        match NonNull::new(start.cast::<u8>()) {
-            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => {
-                Ok(Self { start, length: whole, owner: Owner::Kernel })
-            }
-            _ => Err(pages.too_few(whole, purpose)),
+        match start.ok().and_then(|start| NonNull::new(start.cast::<u8>())) {
+            Some(start) => Ok(Self { start, length: whole, owner: Owner::Kernel }),
+            None => Err(pages.too_few(whole, purpose)),
         }
     }
 
@@ -147,7 +144,7 @@ impl Drop for Memory {
             }
             Owner::Kernel => {
                 // SAFETY: the whole mapping, which has no other references any more.
-                unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+                let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
             }
         }
     }

@@ -490,7 +490,8 @@ fn found_on(holds: &[String]) -> String {
     }
 }
 
-struct Described<'a>(&'a InUse);
+/// The use of a device, in words.
+pub(crate) struct Described<'a>(pub(crate) &'a InUse);
 
 impl fmt::Display for Described<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use fathom_core::measure::{Interval, Record};
 use fathom_core::spec::{Pacing, Point, Region, Stream};
 use fathom_core::{Bytes, Span};
-use fathom_engine::{Devices, Observer, Phase, Progress, replay, run_point, sim};
+use fathom_engine::{Devices, Nobody, replay, run_point, sim};
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
@@ -44,13 +44,6 @@ fn peak_of<T>(work: impl FnOnce() -> T) -> (usize, T) {
     PEAK.store(before, Ordering::Relaxed);
     let result = work();
     (PEAK.load(Ordering::Relaxed) - before, result)
-}
-
-struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&mut self, _: Phase, _: Span) {}
-    fn progress(&mut self, _: &Progress) {}
 }
 
 fn point(window: Span, interval: Span) -> Point {

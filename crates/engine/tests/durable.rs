@@ -21,7 +21,7 @@ use fathom_engine::host;
 use fathom_engine::sync::Sync;
 use fathom_engine::target::{self, OpenTarget, Opening, Overwrite, probe_trim};
 use fathom_engine::uring::Uring;
-use fathom_engine::{Devices, Observer, Phase, Progress, choose, run_point};
+use fathom_engine::{Devices, Nobody, choose, run_point};
 use loops::Loop;
 use rustix::fs::SeekFrom;
 
@@ -143,12 +143,12 @@ fn a_run_flushes_as_often_as_its_ledger_says() {
             pacing: Pacing::closed(4),
             ..Stream::reading("log", Vec::from([region]))
         };
-        let point = Point::of(Vec::from([stream]), Span::from_ms(300));
+        let point = Point::of(Vec::from([stream]), Span::from_secs(2));
         let target = opened(&device.look(), Access::DIRECT);
         let before = flushes(&device);
         let streams = &[Vec::from([target])];
         let devices = Devices::Real { streams, backend: kind };
-        let record = run_point(&point, devices, &AtomicBool::new(false), &mut Silent).unwrap();
+        let record = run_point(&point, devices, &AtomicBool::new(false), &mut Nobody).unwrap();
         let ledger = record.ledger();
         let seen = record.upkeep(Upkeep::Flush, |_, _| true).ios();
         let writes = record.total(Some(Direction::Write)).ios();
@@ -170,10 +170,10 @@ fn trims(target: OpenTarget, kind: BackendKind) -> Record {
         pacing: Pacing::closed(4),
         ..Stream::reading("trims", Vec::from([region]))
     };
-    let point = Point::of(Vec::from([stream]), Span::from_ms(500));
+    let point = Point::of(Vec::from([stream]), Span::from_secs(2));
     let streams = &[Vec::from([target])];
     let devices = Devices::Real { streams, backend: kind };
-    let record = run_point(&point, devices, &AtomicBool::new(false), &mut Silent).unwrap();
+    let record = run_point(&point, devices, &AtomicBool::new(false), &mut Nobody).unwrap();
     let ledger = record.ledger();
     assert!(ledger.balances() && record.errors() == 0, "{ledger:?} by {}", kind.name());
     let trims = record.upkeep(Upkeep::Trim, |_, _| true);
@@ -248,14 +248,6 @@ fn trims_of_a_device_discard_its_blocks() {
         let record = trims(open, kind);
         all_are_empty(&record, holes(&file, 1 << 20));
     }
-}
-
-struct Silent;
-
-impl Observer for Silent {
-    fn phase(&mut self, _: Phase, _: Span) {}
-
-    fn progress(&mut self, _: &Progress) {}
 }
 
 #[test]

@@ -13,16 +13,9 @@ use fathom_core::spec::{
 };
 use fathom_core::{Bytes, Span};
 use fathom_engine::target::OpenTarget;
-use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
+use fathom_engine::{Devices, Nobody, run_point};
 
 const UNIT: usize = 4096;
-
-struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&mut self, _: Phase, _: Span) {}
-    fn progress(&mut self, _: &Progress) {}
-}
 
 fn random(compressible: f64, dedup: f64) -> Payload {
     Payload::Random { compressible, dedup }

@@ -16,7 +16,7 @@ use fathom_core::facts::{InUse, LayerKind, Target, TargetKind};
 use fathom_core::spec::{Access, SyncMode};
 use fathom_engine::target::{OpenTarget, Opening, Overwrite, TargetError, open};
 use fathom_engine::{found, host};
-use loops::{Loop, Undo, text};
+use loops::{Loop, NUMBERS, Undo, text};
 use rustix::fs::{OFlags, fcntl_getfl};
 
 const MIB: u64 = 1 << 20;
@@ -89,10 +89,12 @@ fn a_disk_that_got_the_number_of_another_or_another_size_is_not_opened() {
     let text = refusal(&was);
     assert!(text.contains("it has another size"), "{text}");
     let was = disk.look();
-    losetup(&["--detach", disk.name()]);
     let other = disk.folder.path().join("other");
     File::create(&other).unwrap().set_len(2 * MIB).unwrap();
+    let alone = NUMBERS.lock().unwrap();
+    losetup(&["--detach", disk.name()]);
     losetup(&[disk.name(), self::text(&other)]);
+    drop(alone);
     let text = refusal(&was);
     assert!(text.contains("another disk has got its device number"), "{text}");
     assert!(open(&disk.look(), &to_read(BUFFERED)).is_ok());
@@ -131,9 +133,15 @@ fn a_file_of_an_overlays_lower_layer_is_known_before_and_after_it_is_copied_up()
     assert!(error.to_string().contains("another file has taken its place"), "{error}");
 }
 
+/// Waits for a moment, and says that nothing is reached.
+fn wait() -> bool {
+    thread::sleep(Duration::from_millis(100));
+    false
+}
+
 /// Runs losetup until it succeeds: a device is busy as long as any process has it open.
 fn losetup(arguments: &[&str]) {
-    for _ in 0..100 {
+    for _ in 0..600 {
         if Command::new("losetup").args(arguments).output().unwrap().status.success() {
             return;
         }
@@ -359,7 +367,9 @@ fn a_device_is_written_to_only_by_its_name_whatever_is_found_on_it() {
 fn a_device_that_a_loop_device_shows_is_in_use() {
     let Some(below) = Loop::new(32 * MIB, &[]) else { return };
     // From 1 MiB on, as a user does who knows where the file system begins.
+    let alone = NUMBERS.lock().unwrap();
     let shown = Command::new("losetup").args(["-f", "--show", "-o", "1M", below.name()]).output();
+    drop(alone);
     let above = String::from_utf8(shown.unwrap().stdout).unwrap().trim().to_owned();
     assert!(above.starts_with("/dev/loop"), "{above:?}");
     let _detach = Undo("losetup", Vec::from(["-d".to_owned(), above.clone()]));
@@ -455,8 +465,11 @@ fn a_device_with_a_file_system_is_refused_mounted_and_unmounted() {
         assert_eq!(format!("/dev/{}", file.layers[0].name), disk.name());
         assert_eq!(file.file_system.unwrap().kind, "ext4");
     }
-    // Repeating its name is consent.
-    open(&disk.look(), &to_write(false, &[disk.name()])).unwrap();
+    // Repeating its name is consent. A namespace that was made meanwhile holds a copy of the mount, and
+    // the device is claimed as long as that exists.
+    let consented =
+        || (0..600).any(|_| open(&disk.look(), &to_write(false, &[disk.name()])).is_ok() || wait());
+    assert!(consented(), "{:?}", open(&disk.look(), &to_write(false, &[disk.name()])).err());
     // The file of a loop device must not be written behind the device's back.
     let message = refused(open(&host::target(&disk.file()).unwrap(), &to_write(true, &[])));
     assert!(message.contains(&format!("is part of {}", disk.name())), "{message}");

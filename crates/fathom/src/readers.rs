@@ -14,16 +14,17 @@ use fathom_core::facts::{CpuPlace, Target, TargetKind};
 use fathom_core::spec::{Kind, Limit, Pacing, Point, Region, Stream, Workers};
 use fathom_core::{Bytes, Refusal, Span};
 use fathom_engine::sim::{self, GridOptions, Model, StoredMap};
-use fathom_engine::{Devices, Observer, Phase, Progress, run_point};
+use fathom_engine::{Devices, Nobody, run_point};
 use fathom_report::document::{self, Conclusion, Document, Ended, Header, Line};
 use fathom_report::page::Level;
 use fathom_report::{csv, export, html, image, markdown, page, terminal, watched};
 
 use crate::agent::message::{self, AgentOrder};
 use crate::agent::words;
-use crate::cli::args::{Args, Command};
+use crate::cli::args::{Args, Command, SweepArgs};
 use crate::cli::described::Described;
 use crate::cli::options::Request;
+use crate::cli::searches::{PeakArgs, SustainArgs};
 use crate::cli::{axes, parts, patterns, rates, values};
 use crate::dialect::Notes;
 use crate::dialect::diskspd::{self, Invocation, linux, model, point, text, xml};
@@ -132,7 +133,7 @@ pub fn workload(bytes: &[u8]) {
     };
     if let Some(sweep) = template.sweep() {
         let words: Vec<String> = sweep.words.values().flatten().cloned().collect();
-        let _ = keys::read_sweep(&words);
+        let _ = keys::read_as::<SweepArgs>(&words);
         let first: Vec<(&str, &str)> =
             sweep.axes.iter().map(|axis| (axis.name.as_str(), axis.labels[0].as_str())).collect();
         settle(template.describe(&first));
@@ -143,8 +144,8 @@ pub fn workload(bytes: &[u8]) {
             let Some(words) = asked.words_of(table, &[]) else { continue };
             match table {
                 Table::Map => drop(keys::read_map(&words, Path::new("sim:ssd"))),
-                Table::Peak => drop(keys::read_peak(&words)),
-                Table::Sustain => drop(keys::read_sustain(&words)),
+                Table::Peak => drop(keys::read_as::<PeakArgs>(&words)),
+                Table::Sustain => drop(keys::read_as::<SustainArgs>(&words)),
             }
         }
     }
@@ -371,16 +372,7 @@ fn work(options: &sim::Options) {
     };
     let point = Point::of(Vec::from([stream]), Span::from_ms(10));
     let never = AtomicBool::new(false);
-    let record = run_point(&point, Devices::Simulated(options), &never, &mut NobodyWatches);
+    let record = run_point(&point, Devices::Simulated(options), &never, &mut Nobody);
     let ledger = record.expect("a simulated device can always be opened").ledger();
     assert!(ledger.balances(), "{ledger:?}");
-}
-
-/// Nobody watches.
-struct NobodyWatches;
-
-impl Observer for NobodyWatches {
-    fn phase(&mut self, _: Phase, _: Span) {}
-
-    fn progress(&mut self, _: &Progress) {}
 }

@@ -459,7 +459,7 @@ fn mapped_files_run_and_say_what_they_are() {
     let place = Place::new();
     place.prepared("a.dat", 2);
     let before = fs::read(place.join("a.dat")).unwrap();
-    let words = ["diskspd", "-b4K", "-r", "-o2", "-t2", "-w50", "-Sm", "-Nv", "-fr", "-W0", "-d1"];
+    let words = ["diskspd", "-b4K", "-r", "-o2", "-t2", "-w50", "-Sm", "-Nv", "-fr", "-W0", "-d5"];
     let rest = ["-L", "--overwrite", "--out", "r.jsonl", "a.dat"];
     let text = ran(&place.run(&[&words[..], &rest[..]].concat()));
     let (threads, total) = table(&text, "Write IO");

@@ -10,7 +10,7 @@ use fathom_report::document::{CellKind, Document, Found, MapFound};
 const QUEUE: &str = "sim:queue,servers=1,service-time=1ms,distribution=exponential";
 
 fn map(document: &Document) -> &MapFound {
-    match document.conclusion.as_ref().and_then(|conclusion| conclusion.found.as_ref()) {
+    match document.found() {
         Some(Found::Map(found)) => found,
         other => panic!("no map, but {other:?}"),
     }

@@ -43,7 +43,9 @@ fn quick_in_a_folder_leaves_its_results_and_no_scratch_file() {
     assert_eq!(document.header.seed, Some(7));
     assert_eq!(document.conclusion.unwrap().ended, Ended::Completed);
     for trial in &document.trials {
-        assert!(trial.total(None).ios() > 0 && trial.errors() == 0, "{}", trial.point.name);
+        // On a busy machine a step this short may have no I/O, and then it says so.
+        let some = 0 < trial.total(None).ios() || trial.verdict == Verdict::Void;
+        assert!(some && trial.errors() == 0, "{}", trial.point.name);
         assert_eq!(trial.point.streams[0].regions[0].length.0, 64 << 20);
         assert!(trial.counters.is_some());
     }

@@ -197,6 +197,14 @@ fn a_test_that_writes_needs_consent_and_has_its_own_load() {
 }
 
 #[test]
+fn a_search_with_an_amount_has_no_warm_up_that_takes_it() {
+    let place = Place::new();
+    let load = ["sim:ssd", "--stop-after", "10k ios", "--up-to", "4", "--official", "none"];
+    let output = place.run(&[&["peak"], &load[..]].concat());
+    assert_eq!(code(&output), 0, "{}", stdout(&output));
+}
+
+#[test]
 fn the_forecast_of_a_sweep_holds_what_may_be_measured_again() {
     let place = Place::new();
     place.prepared("data", 16);

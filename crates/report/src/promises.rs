@@ -7,7 +7,7 @@ use fathom_core::spec::Rated;
 use fathom_core::stats::Estimate;
 
 use crate::document::{
-    Command, Document, Found, Metric, Role, Severity, SustainFound, Trial, Verdict,
+    Command, Coordinate, Document, Found, Metric, Role, Severity, SustainFound, Trial, Verdict,
 };
 use crate::figures;
 use crate::results::Results;
@@ -44,6 +44,9 @@ pub struct Promise {
     /// one depth.
     pub more_may_keep_it: bool,
 }
+
+/// The axis of the rounds of a sustained load.
+const ROUND: &str = "round";
 
 /// What was promised: a figure, and its bound.
 #[derive(Clone, Copy)]
@@ -96,8 +99,7 @@ pub fn advice(document: &Document, promises: &[Promise]) -> Vec<String> {
 /// a search for the peak each point, because it chooses one that is not the fastest, except for
 /// response times, which are those of the point that it chose.
 fn judged(document: &Document, bound: Bound) -> Vec<Measured<'_>> {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    match found {
+    match document.found() {
         Some(Found::Sustain(found)) => steady(document, found),
         Some(Found::Peak(_)) if !bound.is_a_time() => {
             let roles = [Role::Result, Role::Probe, Role::Official];
@@ -107,19 +109,34 @@ fn judged(document: &Document, bound: Bound) -> Vec<Measured<'_>> {
     }
 }
 
-/// The steady rounds of each point, or the last one.
+/// The steady rounds of each point together, or the last that was finished; all that was measured
+/// where no round was. What some tests do after their rounds is no round: the rounds of these tests
+/// have no other place than their number.
 fn steady<'a>(document: &'a Document, found: &SustainFound) -> Vec<Measured<'a>> {
-    let last = found.rounds.last().map_or(0, |round| round.number);
-    let first = found.steady_from.unwrap_or(last);
-    let mut all: Vec<Measured<'_>> = Vec::new();
-    let trials = document.trials.iter().filter(|trial| first <= trial.place.repeat);
-    for trial in trials.filter(|trial| !trial.place.coordinates.is_empty()) {
-        match all.iter_mut().find(|one| one.name == trial.point.name) {
-            Some(one) => one.trials.push(trial),
-            None => all.extend(Measured::of([trial])),
+    let counts = match found.rounds.last() {
+        Some(last) => found.steady_from.unwrap_or(last.number)..=last.number,
+        // A test of phases has no rounds, and others were stopped in their first.
+        None => 0..=u32::MAX,
+    };
+    let is_alone = |trial: &Trial| trial.place.coordinates.iter().any(|one| one.axis == ROUND);
+    let are_alone = document.trials.iter().any(is_alone);
+    let mut all: Vec<(Vec<&Coordinate>, Measured<'_>)> = Vec::new();
+    for trial in document.trials.iter().filter(|trial| trial.place.role == Role::Result) {
+        let round = trial.place.repeat.saturating_add(1);
+        if !counts.contains(&round) || is_alone(trial) != are_alone {
+            continue;
+        }
+        let place = trial.place.coordinates.iter().filter(|one| one.axis != ROUND).collect();
+        match all.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, one)) => one.trials.push(trial),
+            None => {
+                let prefix = format!("{ROUND} {round}: ");
+                let name = trial.point.name.strip_prefix(&prefix).unwrap_or(&trial.point.name);
+                all.push((place, Measured { name: name.to_owned(), trials: Vec::from([trial]) }));
+            }
         }
     }
-    all
+    all.into_iter().map(|(_, one)| one).collect()
 }
 
 fn rated(measured: &Measured<'_>) -> Option<Rated> {
@@ -149,8 +166,11 @@ fn judge(document: &Document, bound: Bound) -> Promise {
     // The highest throughput speaks for a target, and the longest response time against it.
     let decides = known.max_by(|one, other| one.1.value.total_cmp(&other.1.value));
     let Some((one, estimate)) = decides else {
-        let why =
-            if own.iter().all(|one| is_void(one)) { "the result is void" } else { "too few I/Os" };
+        let why = match own.as_slice() {
+            [] => "nothing was measured for it",
+            all if all.iter().all(|one| is_void(one)) => "the result is void",
+            _ => "too few I/Os",
+        };
         let text = format!("{}: unknown ({why})", bound.alone());
         return Promise { text, kept: Answer::Unknown, more_may_keep_it: false };
     };
@@ -200,8 +220,7 @@ fn was_held_up(trial: &Trial) -> bool {
 }
 
 fn has_no_steady_state(document: &Document) -> bool {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    matches!(found, Some(Found::Sustain(found)) if found.steady_from.is_none())
+    matches!(document.found(), Some(Found::Sustain(found)) if found.steady_from.is_none())
 }
 
 impl Bound {
@@ -290,6 +309,31 @@ mod tests {
             trial.findings = Vec::from([Finding { code, severity, evidence, advice }]);
         }
         promises(&document).remove(0)
+    }
+
+    #[test]
+    fn the_steady_rounds_together_decide_what_is_sustained() {
+        let bytes = include_bytes!("../tests/data/restless.jsonl");
+        let mut document = document::read(bytes).unwrap();
+        for trial in &mut document.trials {
+            trial.point.rated.iops = Some(Rate(100.0));
+        }
+        // Of six rounds without a steady state the last one counts.
+        let of_the_last = promises(&document).remove(0);
+        assert_eq!(of_the_last.kept, Answer::Unknown);
+        assert!(
+            of_the_last.text.ends_with("kept so far, without a steady state"),
+            "{of_the_last:?}"
+        );
+        let found = document.conclusion.as_mut().and_then(|last| last.found.as_mut());
+        let Some(Found::Sustain(found)) = found else { panic!("it is no sustained load") };
+        let rounds: Vec<f64> = found.rounds.iter().map(|one| one.value.value).collect();
+        found.steady_from = Some(2);
+        let steady = promises(&document).remove(0);
+        assert_eq!(steady.kept, Answer::Yes);
+        let mean = rounds[1..].iter().sum::<f64>() / 5.0;
+        let share = figures::percent(mean / 100.0);
+        assert_eq!(steady.text, format!("{share} of the promised 100 IOPS: kept"));
     }
 
     #[test]

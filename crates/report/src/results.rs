@@ -273,8 +273,7 @@ fn counted<'a>(trials: &[(usize, &'a Trial)]) -> Vec<&'a Trial> {
 
 /// Whether it is of a sweep, whose conclusion compares the results with each other.
 fn is_sweep(document: &Document) -> bool {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    matches!(found, Some(Found::Sweep(_)))
+    matches!(document.found(), Some(Found::Sweep(_)))
 }
 
 /// Gives each figure the half-width that the conclusions use: the scatter of repeats comes from all
@@ -401,8 +400,7 @@ fn wider(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 
 /// The axes that the document names.
 fn known_axes(document: &Document) -> Option<Vec<Axis>> {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    match found {
+    match document.found() {
         Some(Found::Sweep(found)) => Some(found.axes.clone()),
         _ => Some(document.header.experiment.as_ref()?.axes.clone()),
     }

@@ -183,7 +183,7 @@ pub(crate) fn measured<'a>(document: &'a Document) -> Vec<Measured<'a>> {
     if !document.is_experiment() {
         return of_spots(Results::of_points(document).spots);
     }
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let found = document.found();
     let spots = match found {
         Some(Found::Peak(_)) => chosen(document).into_iter().collect(),
         _ => Results::of(document, &[Role::Result]).spots,

@@ -154,6 +154,42 @@ fn documents_become_pages() {
     }
 }
 
+/// The places of charts in a page, and the charts that it brings.
+fn places_and_figures(document: &document::Document) -> [Vec<String>; 2] {
+    let page = html::document_without_library(document);
+    let body = between(&page, "<body>\n", FIGURES);
+    let places = body.split("<div id=\"").skip(1).filter_map(|rest| {
+        let (id, rest) = rest.split_once('"')?;
+        rest.split('>').next()?.contains("role=\"img\"").then(|| id.to_owned())
+    });
+    let figures = serde_json::from_str(between(&page, FIGURES, "</script>")).unwrap();
+    let serde_json::Value::Array(figures) = figures else { panic!("a list") };
+    let ids = figures.iter().map(|one| one["id"].as_str().unwrap().to_owned());
+    let mut both = [places.collect::<Vec<_>>(), ids.collect()];
+    both.iter_mut().for_each(|ids| ids.sort());
+    both
+}
+
+#[test]
+fn every_place_of_a_page_has_its_chart() {
+    for (name, bytes) in samples::all() {
+        let mut document = document::read(&bytes).unwrap();
+        let [places, figures] = places_and_figures(&document);
+        assert_eq!(places, figures, "{name}");
+        // More trials than a page draws one by one.
+        let Some(first) = document.trials.first().cloned() else { continue };
+        document.trials = (0..13)
+            .map(|repeat| {
+                let mut trial = first.clone();
+                trial.place.repeat = repeat;
+                trial
+            })
+            .collect();
+        let [places, figures] = places_and_figures(&document);
+        assert_eq!(places, figures, "{name}, repeated");
+    }
+}
+
 /// Replaces a long list by its first values and their number.
 fn shortened(value: &mut serde_json::Value) {
     use serde_json::Value;

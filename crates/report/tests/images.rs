@@ -86,6 +86,19 @@ fn every_result_has_its_images() {
 }
 
 #[test]
+fn a_search_without_response_times_has_an_image_all_the_same() {
+    let (_, bytes) = samples::all().into_iter().find(|(name, _)| *name == "objective").unwrap();
+    let mut document = document::read(&bytes).unwrap();
+    let found = document.conclusion.as_mut().and_then(|last| last.found.as_mut());
+    let Some(document::Found::Peak(found)) = found else { panic!("it is a search") };
+    found.probes.iter_mut().for_each(|probe| probe.response_time_ns = None);
+    for one in page::illustrations(&document) {
+        let svg = image::svg(&one);
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", one.name);
+    }
+}
+
+#[test]
 fn every_image_has_the_answer_and_needs_nothing_else() {
     let folder = std::env::var_os("IMAGES").map(std::path::PathBuf::from);
     let mut painted: Vec<String> = Vec::new();

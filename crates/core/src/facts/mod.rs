@@ -891,19 +891,22 @@ pub struct Pauses {
 }
 
 /// A time in which no thread of the process ran, although it did not wait for a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pause {
     /// What stood still.
     pub kind: PauseKind,
     /// The earliest time at which it began, from the start of the window; at most 50 ms before it
     /// did.
+    #[serde(rename = "after_ns")]
     pub after: Span,
     /// Its shortest possible length; at most 50 ms less than the true one.
+    #[serde(rename = "length_ns")]
     pub length: Span,
 }
 
 /// What stood still.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum PauseKind {
     /// The process was stopped: by a signal, a freezer, a debugger.
     Process,
@@ -914,16 +917,19 @@ pub enum PauseKind {
 }
 
 /// The cost of memory in the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
     /// Pages of this process that had to be read before it could go on; none if this is unknown.
     pub major_faults: Option<u64>,
     /// Bytes that the machine read from swap.
+    #[serde(rename = "swapped_in_bytes")]
     pub swapped_in: Option<Bytes>,
     /// Bytes that it wrote there.
+    #[serde(rename = "swapped_out_bytes")]
     pub swapped_out: Option<Bytes>,
     /// Time in which some thread of the cgroup, or of the machine if the cgroup's time is unknown,
     /// waited for memory.
+    #[serde(rename = "stalled_ns")]
     pub stalled: Option<Span>,
 }
 

@@ -1,6 +1,6 @@
 //! Which hosts differ from the others in a figure that all of them have.
 
-use crate::stats::Estimate;
+use crate::stats::{self, Estimate, Z_95};
 
 /// Fewer hosts than this do not show what is usual among them.
 pub const HOSTS_MIN: usize = 4;
@@ -10,9 +10,6 @@ const SHARE_MIN: f64 = 0.1;
 
 /// What makes the median absolute deviation of normal values their standard deviation.
 const OF_NORMAL: f64 = 1.4826;
-
-/// The normal distribution's two-sided 95 % quantile.
-const Z_95: f64 = 1.96;
 
 /// A host whose figure is unlike the others'.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +36,7 @@ pub fn outliers(figures: &[Estimate]) -> Vec<Outlier> {
     let logs: Vec<f64> = figures.iter().map(|one| one.value.ln()).collect();
     let own: Vec<f64> =
         figures.iter().map(|one| one.half_width.unwrap_or(0.0) / one.value).collect();
+    let median = |mut values: Vec<f64>| stats::median(&mut values).unwrap_or(0.0);
     let center = median(logs.clone());
     let deviation = median(logs.iter().map(|log| (log - center).abs()).collect());
     // Hosts may agree by chance more closely than each of them is known.
@@ -62,17 +60,6 @@ pub fn outliers(figures: &[Estimate]) -> Vec<Outlier> {
     let size = |one: &Outlier| one.ratio.ln().abs();
     found.sort_by(|one, other| size(other).total_cmp(&size(one)));
     found
-}
-
-/// The middle value, or the mean of the two in the middle.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() % 2 {
-        _ if values.is_empty() => 0.0,
-        0 => f64::midpoint(values[middle - 1], values[middle]),
-        _ => values[middle],
-    }
 }
 
 #[cfg(test)]

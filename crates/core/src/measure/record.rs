@@ -1,11 +1,18 @@
 //! The record of a run of a point: the full distributions of each worker and target, the series of
 //! each stream, and ledgers in which every I/O is accounted for.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{Histogram, Interval, Stretch};
 use crate::units::{Bytes, Instant, Span};
 
 /// Whether an I/O reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "IoDirection")]
 pub enum Direction {
     /// Target to memory.
     Read,
@@ -27,7 +34,10 @@ impl Direction {
 }
 
 /// An I/O that moves no data. It has separate distributions, and is in no sum of reads and writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum Upkeep {
     /// Makes earlier writes durable.
     Flush,
@@ -302,7 +312,7 @@ impl Tally {
 
 /// Every I/O of a worker, from the first to the last, warm-up included. In a closed loop an I/O is
 /// due when it is started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     /// I/Os that should have started before the window's end.
     pub due: u64,
@@ -348,32 +358,42 @@ impl Ledger {
 }
 
 /// How an I/O failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Failure")]
 pub enum ErrorKind {
     /// The kernel answered with this errno.
     Errno(i32),
     /// The device answered with this NVMe status, if commands reach it directly.
+    #[serde(rename = "nvme_status")]
     Nvme(u16),
     /// Fewer bytes moved than requested: this many. An unplugged device moves zero bytes.
+    #[serde(rename = "short_bytes")]
     Short(u32),
     /// The I/O did not come back while the worker waited for it.
     Lost,
 }
 
 /// One I/O that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IoError {
     /// The target's place in the list of targets of the run.
     pub target: u32,
     /// Whether it was a read or a write.
     pub direction: Direction,
     /// The kind of upkeep, if it moved no data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upkeep: Option<Upkeep>,
     /// Its offset.
+    #[serde(rename = "offset_bytes")]
     pub offset: Bytes,
     /// The number of bytes requested.
+    #[serde(rename = "length_bytes")]
     pub length: Bytes,
     /// The failure.
+    #[serde(rename = "failure")]
     pub kind: ErrorKind,
     /// When it came back, or when it started if it never did, from the start of the window;
     /// negative in the warm-up. Nanoseconds.
@@ -388,12 +408,12 @@ impl IoError {
 }
 
 /// The I/Os of a worker that failed: all are counted, the first ones are kept.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Errors {
-    /// The first [`Errors::KEPT`] of them.
-    pub first: Vec<IoError>,
     /// The number of all failures, including those of the warm-up and those after the window.
     pub count: u64,
+    /// The first of them, at most 64.
+    pub first: Vec<IoError>,
 }
 
 impl Errors {
@@ -415,12 +435,14 @@ impl Errors {
 }
 
 /// How a worker spent the time until an I/O completed or fell due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
     /// The margin at the end: how long before a due time it stopped sleeping and spun, as learned
     /// from the wake-ups of this host.
+    #[serde(rename = "margin_ns")]
     pub margin: Span,
     /// How long it spun while I/Os were in flight before it slept; zero if it slept at once.
+    #[serde(rename = "spin_in_flight_ns")]
     pub spin_in_flight: Span,
 }
 

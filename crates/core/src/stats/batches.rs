@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::series::grouped;
-use super::{Estimate, carries, t_95};
+use super::{Estimate, Z_95, carries, t_95};
 use crate::measure::{Direction, Histogram, Stretch};
 use crate::units::{Quantile, Span};
 
@@ -24,9 +24,6 @@ pub const CORRELATION_MAX: f64 = 0.3;
 
 /// A correlation above this counts as this: a few batches cannot tell it from 1.
 const LEFT_MAX: f64 = 0.9;
-
-/// The normal distribution's two-sided 95 % quantile.
-const Z_95: f64 = 1.96;
 
 /// The histogram's buckets are at most 1/128 of their value wide.
 const RESOLUTION: f64 = 1.0 / 256.0;

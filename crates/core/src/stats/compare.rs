@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
-use super::Estimate;
+use super::{Estimate, Z_95};
 
 /// How much trials are assumed to differ if none was repeated: a standard deviation, as a share. It
 /// stands for runs that differ by 10 % by themselves while the target drifts by 20 %.
@@ -22,9 +22,6 @@ pub const UNREPEATED: f64 = 0.12;
 
 /// The share of conclusions that may be wrong: 1 of 20.
 const ALPHA: f64 = 0.05;
-
-/// The normal distribution's two-sided 95 % quantile, of which half-widths are made.
-const Z_95: f64 = 1.96;
 
 /// The result of the trials of one setting.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -52,6 +52,9 @@ pub struct Estimate {
     pub half_width: Option<f64>,
 }
 
+/// The normal distribution's two-sided 95 % quantile: a half-width in standard errors.
+pub const Z_95: f64 = 1.96;
+
 /// A quantile is only shown when at least this many values lie beyond it.
 pub const TAIL_SAMPLES: u64 = 10;
 
@@ -66,6 +69,17 @@ pub fn carries(histogram: &Histogram, quantile: Quantile) -> bool {
 pub(crate) fn t_95(degrees_of_freedom: usize) -> Option<f64> {
     let t = StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).ok()?;
     Some(t.inverse_cdf(0.975))
+}
+
+/// The middle value, or the mean of the two in the middle; sorts the values. None of none.
+pub fn median(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(values[middle]),
+        _ => Some(f64::midpoint(values[middle - 1], values[middle])),
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::facts::{Answer, Content, Reduction, Target, TargetKind};
 use crate::figures::percent;
 use crate::measure::Direction;
 use crate::spec::{Payload, Stream};
+use crate::stats::Z_95;
 
 /// If this share of the payload or more could be saved, the writes are those of data that repeats
 /// itself. Real data allows less.
@@ -15,9 +16,6 @@ const SAVED_MAX: f64 = 0.9;
 const REPEATING_MAX: f64 = 0.1;
 /// If a compressor saves more than this share of the data that is read, the report says so.
 const COMPRESSIBLE_MAX: f64 = 0.1;
-/// Half of a proportion's interval, in standard deviations: 95 % on both sides.
-const Z: f64 = 1.96;
-
 const WHY: &str =
     "A target, or what is on the way to it, may skip, compress or deduplicate such data";
 
@@ -256,9 +254,9 @@ fn surely(found: u32, of: u32) -> f64 {
         return 0.0;
     }
     let (n, p) = (f64::from(of), f64::from(found) / f64::from(of));
-    let middle = p + Z * Z / (2.0 * n);
-    let spread = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-    ((middle - spread) / (1.0 + Z * Z / n)).max(0.0)
+    let middle = p + Z_95 * Z_95 / (2.0 * n);
+    let spread = Z_95 * (p * (1.0 - p) / n + Z_95 * Z_95 / (4.0 * n * n)).sqrt();
+    ((middle - spread) / (1.0 + Z_95 * Z_95 / n)).max(0.0)
 }
 
 #[cfg(test)]

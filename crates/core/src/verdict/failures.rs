@@ -153,6 +153,16 @@ pub(super) fn nothing_completed(case: &Case, judgement: &mut Judgement) {
     let record = &case.trial.record;
     let ledger = record.ledger();
     if ledger.completed == 0 {
+        let limited = case.streams().iter().all(|stream| stream.pacing.limit.is_some());
+        let advice = match limited && record.window == Span(0) {
+            true => {
+                "An amount counts from the first I/O, and the warm-up took all of it: drop the \
+                 warm-up, or ask for more."
+            }
+            false => {
+                "Choose a longer window or smaller blocks; see whether the target answers at all."
+            }
+        };
         judgement.find(
             "nothing-completed",
             Severity::Void,
@@ -160,7 +170,7 @@ pub(super) fn nothing_completed(case: &Case, judgement: &mut Judgement) {
                 "No I/O completed in the window of {}; {} due, {} failed, {} in flight at its end.",
                 record.window, ledger.due, ledger.failed, ledger.in_flight
             ),
-            "Choose a longer window or smaller blocks; see whether the target answers at all.",
+            advice,
         );
     }
 }
@@ -189,6 +199,7 @@ pub(super) fn trace_incomplete(case: &Case, judgement: &mut Judgement) {
 mod tests {
     use super::super::testing::Invented;
     use super::*;
+    use crate::spec::Limit;
     use crate::trial::Traced;
     use crate::units::Bytes;
 
@@ -292,7 +303,13 @@ mod tests {
         invented.worker().ledger.completed = 1;
         invented.has_none_of(&["nothing-completed"]);
         invented.worker().ledger.completed = 0;
-        invented.has("nothing-completed", Severity::Void);
+        let finding = invented.has("nothing-completed", Severity::Void);
+        assert!(finding.advice.starts_with("Choose a longer window"), "{}", finding.advice);
+        // The amount of the only stream was done in the warm-up.
+        invented.trial.point.streams[0].pacing.limit = Some(Limit::Ios(100));
+        invented.trial.record.window = Span(0);
+        let finding = invented.has("nothing-completed", Severity::Void);
+        assert!(finding.advice.contains("the warm-up took all of it"), "{}", finding.advice);
     }
 
     #[test]

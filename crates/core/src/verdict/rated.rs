@@ -7,6 +7,7 @@ use super::{Judgement, Severity};
 use crate::figures::{percent, significant};
 use crate::stats::Estimate;
 use crate::stats::{bandwidth, iops};
+use crate::trial::Role;
 use crate::units::Bytes;
 
 /// Limits hold over seconds rather than for each I/O, and clocks differ.
@@ -27,15 +28,19 @@ pub(super) fn rated(case: &Case, judgement: &mut Judgement) {
     let in_bytes = |value: f64| {
         format!("{}/s ({} MB/s)", Bytes(value as u64), significant((value / 1e6).round()))
     };
-    compare(rated.iops.map(|rate| rate.0), iops(record, None, None), &in_iops, judgement);
+    // A search begins with little load, and its answer is what a rating is held against.
+    let may_be_low = case.trial.place.role == Role::Probe;
+    let mut compare = |limit, shown, words| compare(limit, shown, words, may_be_low, judgement);
+    compare(rated.iops.map(|rate| rate.0), iops(record, None, None), &in_iops);
     let limit = rated.bandwidth.map(|bandwidth| bandwidth.0 as f64);
-    compare(limit, bandwidth(record, None, None), &in_bytes, judgement);
+    compare(limit, bandwidth(record, None, None), &in_bytes);
 }
 
 fn compare(
     limit: Option<f64>,
     shown: Option<Estimate>,
     words: &dyn Fn(f64) -> String,
+    may_be_low: bool,
     judgement: &mut Judgement,
 ) {
     let Some((limit, shown)) = limit.filter(|limit| 0.0 < *limit).zip(shown) else { return };
@@ -59,16 +64,18 @@ fn compare(
              another one: write random data, over more than the caches hold and for longer, and \
              look the limit up.",
         );
-    } else if 0.0 < shown.value && highest < limit * FAR_BELOW {
+        return;
+    }
+    let hint = unit(limit / shown.value);
+    if 0.0 < shown.value && highest < limit * FAR_BELOW && !(may_be_low && hint.is_empty()) {
         judgement.find(
             "below-rated",
             Severity::Note,
             format!(
-                "{} is {} of the {} that it is rated at.{}",
+                "{} is {} of the {} that it is rated at.{hint}",
                 words(shown.value),
                 percent(shown.value / limit),
                 words(limit),
-                unit(limit / shown.value)
             ),
             "That nothing was faster than rated says little here: look up the rating and its unit, \
              or find with `fathom peak` what the target can do.",
@@ -145,6 +152,18 @@ mod tests {
         let (verdict, evidence) = rated(None, Some(4_096_000 / 8));
         assert_eq!(verdict, Verdict::Void);
         assert!(evidence.contains("bits and bytes"), "{evidence}");
+    }
+
+    #[test]
+    fn a_probe_with_little_load_is_not_told_that_it_is_far_below() {
+        let mut invented = Invented::writes();
+        invented.trial.point.rated.iops = Some(Rate(5000.0));
+        assert_eq!(invented.codes(), ["below-rated"]);
+        invented.trial.place.role = Role::Probe;
+        assert_eq!(invented.codes(), [""; 0]);
+        // A mistake of units is told wherever it shows.
+        invented.trial.point.rated.iops = Some(Rate(8000.0));
+        assert_eq!(invented.codes(), ["below-rated"]);
     }
 
     #[test]

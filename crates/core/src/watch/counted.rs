@@ -60,7 +60,11 @@ impl DiskStat {
             reads: flow(0),
             writes: flow(4),
             discards: flow(11),
-            flushes: FlowStat { ios: at(15), time: Span::from_ms(at(16)), ..FlowStat::default() },
+            flushes: FlowStat {
+                ios: at(15),
+                time: Span(at(16).wrapping_mul(1_000_000)),
+                ..FlowStat::default()
+            },
             in_flight: fields[8],
             busy: Span(at(9).wrapping_mul(1_000_000)),
             weighted: Span(at(10).wrapping_mul(1_000_000)),

@@ -144,7 +144,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Fills the buffers for writes, and returns where each slot begins.
+    /// Fills the buffers for writes.
     fn fill(&mut self, shape: &Shape, deal: Deal) {
         // From the first buffer on, so that the content does not depend on where the allocation is.
         let first = self.start + self.reads;

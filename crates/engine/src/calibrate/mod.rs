@@ -17,10 +17,9 @@ use fathom_core::{Bytes, Span};
 
 use crate::aio::Aio;
 use crate::clock;
-use crate::collector::Progress;
 use crate::open_target::OpenTarget;
 use crate::run_error::RunError;
-use crate::run_point::{Observer, Phase, run_on};
+use crate::run_point::{Nobody, run_on};
 use crate::sync::Sync;
 use crate::uring::{NopRing, Uring, no_target};
 
@@ -163,15 +162,6 @@ fn point(queue_depth: u32, workers: u32, window: Span) -> Point {
         )
     };
     Point { interval: window, ..Point::of(Vec::from([stream]), window) }
-}
-
-/// Nobody watches.
-struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&mut self, _: Phase, _: Span) {}
-
-    fn progress(&mut self, _: &Progress) {}
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The conclusions of `inspect`: what the facts mean for a test. Each is a sentence with the fact
 //! and the remedy, and says nothing that the facts do not show.
 
-use fathom_core::facts::{
-    FileSystem, Host, InUse, Layer, LayerKind, OverlayLayer, Target, TargetKind,
-};
+use fathom_core::facts::{FileSystem, Host, Layer, LayerKind, OverlayLayer, Target, TargetKind};
 use fathom_core::{Bytes, typed_path, typed_size};
+
+use crate::target_error::Described;
 
 /// The advice for a user who wants to measure this target, most important first.
 pub fn advice(host: &Host, target: &Target) -> Vec<String> {
@@ -42,20 +42,10 @@ fn is_memory(target: &Target) -> bool {
 }
 
 fn writing(target: &Target, found: &mut Vec<String>) {
-    let reason = match target.in_use.first() {
-        None => return,
-        Some(InUse::Mounted { device, mount_point }) => {
-            format!("{device} is mounted on {mount_point}")
-        }
-        Some(InUse::Swap { device }) => format!("{device} is swap"),
-        Some(InUse::Holder { device, holder }) => format!("{device} is part of {holder}"),
-        Some(InUse::Signature { device, kind }) => format!("{device} holds data: {kind}"),
-        Some(InUse::Exclusive { device }) => format!("another program has claimed {device}"),
-        Some(InUse::Unknown { device, why }) => {
-            format!("it cannot be seen whether {device} holds data or is used ({why})")
-        }
-    };
-    found.push(format!("Only read from it: {reason}. fathom refuses to write to it."));
+    if let Some(usage) = target.in_use.first() {
+        let reason = Described(usage);
+        found.push(format!("Only read from it: {reason}. fathom refuses to write to it."));
+    }
 }
 
 fn data(target: &Target, found: &mut Vec<String>) {
@@ -208,7 +198,8 @@ fn layers(target: &Target, found: &mut Vec<String>) {
                 layer.name
             ));
         }
-        if detail.contains("degraded") || detail.contains("is going on") {
+        let is_busy = detail.contains("degraded") || detail.contains("is going on");
+        if layer.kind == LayerKind::Md && is_busy {
             found.push(format!(
                 "{} is not at rest ({detail}): wait until /proc/mdstat shows it whole and idle.",
                 layer.name
@@ -316,7 +307,7 @@ fn generator(host: &Host, target: &Target, found: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::facts::{Disk, Extents, Queue, Stripe};
+    use fathom_core::facts::{Disk, Extents, InUse, Queue, Stripe};
 
     use super::*;
 
@@ -408,6 +399,7 @@ mod tests {
         let layer = |change: &dyn Fn(&mut Layer)| changed(&|target| change(&mut target.layers[0]));
         let stripe = |detail: &'static str| {
             layer(&|layer| {
+                layer.kind = LayerKind::Md;
                 layer.detail = Some(detail.to_owned());
                 layer.stripe = Some(Stripe { chunk: Bytes(64 << 10), full: Bytes(192 << 10) });
             })
@@ -448,6 +440,10 @@ mod tests {
             ),
             (changed(&|target| target.layers.push(disk())), "above 64 does nothing"),
         ]);
+        let image = "/images/degraded.img".to_owned();
+        let named_so =
+            layer(&|layer| (layer.kind, layer.detail) = (LayerKind::Loop, Some(image.clone())));
+        assert!(!says(&host(), &named_so, "not at rest"));
         for (target, part) in &cases {
             assert!(says(&host(), target, part), "{part}: {:#?}", advice(&host(), target));
             assert!(!says(&host(), &file(), part), "{part} is said of every file");

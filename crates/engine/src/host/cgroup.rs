@@ -60,12 +60,15 @@ impl Groups {
             let has = |name: &str| controllers.split(',').any(|controller| controller == name);
             if controllers.is_empty() {
                 groups.unified = folders(system, &mounts, "cgroup2", None, path);
-            } else if has("memory") {
-                groups.memory = folders(system, &mounts, "cgroup", Some("memory"), path);
-            } else if has("cpu") {
-                groups.cpu = folders(system, &mounts, "cgroup", Some("cpu"), path);
-            } else if has("blkio") {
-                groups.block = folders(system, &mounts, "cgroup", Some("blkio"), path);
+            }
+            // Several controllers may share a hierarchy.
+            let of_version_1 = [
+                ("memory", &mut groups.memory),
+                ("cpu", &mut groups.cpu),
+                ("blkio", &mut groups.block),
+            ];
+            for (name, group) in of_version_1.into_iter().filter(|(name, _)| has(name)) {
+                *group = folders(system, &mounts, "cgroup", Some(name), path);
             }
         }
         groups

@@ -160,8 +160,10 @@ fn read(target: &Target, offsets: &[u64], limits: Limits) -> io::Result<Vec<Vec<
             file
         }
     };
-    let mut memory = vec![0u8; 2 * size];
-    let start = memory.as_ptr().align_offset(size);
+    // `align_offset` takes powers of two alone, and not every alignment is one.
+    let alignment = size.next_power_of_two();
+    let mut memory = vec![0u8; alignment + size];
+    let start = memory.as_ptr().align_offset(alignment);
     let buffer = &mut memory[start..start + size];
     let mut blocks = Vec::with_capacity(offsets.len());
     for &offset in offsets {

@@ -2,11 +2,10 @@
 //! wraps it, so this file does, and contains no other unsafe code.
 #![expect(unsafe_code, reason = "FIEMAP has no safe wrapper")]
 
-use std::ffi::c_void;
 use std::fs::File;
 
 use rustix::io::{Errno, Result};
-use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 
 /// Extents that one call returns.
 const BATCH: usize = 512;
@@ -70,26 +69,8 @@ struct Fiemap {
     extents: [RawExtent; BATCH],
 }
 
-// SAFETY: the opcode is FS_IOC_FIEMAP, _IOWR('f', 11, struct fiemap). The kernel reads the header
-// and writes at most `extent_count` extents behind it, which is the length of the array that the
-// pointer's target contains. `output_from_ptr` does not look at the pointer.
-unsafe impl Ioctl for &mut Fiemap {
-    type Output = ();
-
-    const IS_MUTATING: bool = true;
-
-    fn opcode(&self) -> Opcode {
-        opcode::read_write::<Header>(b'f', 11)
-    }
-
-    fn as_ptr(&mut self) -> *mut c_void {
-        std::ptr::from_mut::<Fiemap>(self).cast()
-    }
-
-    unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> Result<()> {
-        Ok(())
-    }
-}
+/// FS_IOC_FIEMAP, _IOWR('f', 11, struct fiemap).
+const GET_EXTENTS: Opcode = opcode::read_write::<Header>(b'f', 11);
 
 /// A batch of the extents from `start` on, in order; empty when there are no more.
 ///
@@ -108,9 +89,9 @@ pub(crate) fn extents(file: &File, start: u64) -> Result<Vec<Extent>> {
         },
         extents: [RawExtent::default(); BATCH],
     });
-    // SAFETY: `map` lives, and is borrowed by nobody else, until the call returns; the
-    // implementation of `Ioctl` above says why the call writes only into it.
-    unsafe { ioctl(file, &mut *map) }?;
+    // SAFETY: the kernel reads the header, and writes at most `extent_count` extents behind it,
+    // which is the length of the array.
+    unsafe { ioctl(file, Updater::<GET_EXTENTS, Fiemap>::new(&mut *map)) }?;
     let mapped = map.extents.get(..map.header.mapped_extents as usize).ok_or(Errno::INVAL)?;
     let extent = |raw: &RawExtent| Extent {
         start: raw.logical,

@@ -2,12 +2,10 @@
 //! crate wraps it, so this file does, and contains no other unsafe code.
 #![expect(unsafe_code, reason = "the device mapper's ioctl has no safe wrapper")]
 
-use std::ffi::c_void;
 use std::fs::File;
 
 use fathom_core::Bytes;
-use rustix::io::Result;
-use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 
 /// The driver's control device.
 const CONTROL: &str = "/dev/mapper/control";
@@ -61,26 +59,8 @@ struct Question {
     data: [u8; ROOM],
 }
 
-// SAFETY: the opcode is DM_TABLE_STATUS, _IOWR(0xfd, 12, struct dm_ioctl). The kernel reads the
-// header and writes at most `data_size` bytes from its start on, which is the length of what the
-// pointer leads to. `output_from_ptr` does not look at the pointer.
-unsafe impl Ioctl for &mut Question {
-    type Output = ();
-
-    const IS_MUTATING: bool = true;
-
-    fn opcode(&self) -> Opcode {
-        opcode::read_write::<TableHeader>(0xfd, 12)
-    }
-
-    fn as_ptr(&mut self) -> *mut c_void {
-        std::ptr::from_mut::<Question>(self).cast()
-    }
-
-    unsafe fn output_from_ptr(_: IoctlOutput, _: *mut c_void) -> Result<()> {
-        Ok(())
-    }
-}
+/// DM_TABLE_STATUS, _IOWR(0xfd, 12, struct dm_ioctl).
+const GET_TABLE: Opcode = opcode::read_write::<TableHeader>(0xfd, 12);
 
 /// The segments of a volume, in their order.
 ///
@@ -88,7 +68,7 @@ unsafe impl Ioctl for &mut Question {
 ///
 /// The reason in words if there is no table, or if it has other targets than linear ones: only those
 /// leave each byte where the table says.
-pub(crate) fn segments((major, minor): (u32, u32)) -> std::result::Result<Vec<Segment>, String> {
+pub(crate) fn segments((major, minor): (u32, u32)) -> Result<Vec<Segment>, String> {
     let control = File::open(CONTROL).map_err(|cause| format!("{CONTROL}: {cause}"))?;
     let size = size_of::<Question>();
     let mut question = Box::new(Question {
@@ -109,9 +89,9 @@ pub(crate) fn segments((major, minor): (u32, u32)) -> std::result::Result<Vec<Se
         },
         data: [0; ROOM],
     });
-    // SAFETY: `question` lives, and is borrowed by nobody else, until the call returns; the
-    // implementation of `Ioctl` above says why the call writes only into it.
-    unsafe { ioctl(&control, &mut *question) }
+    // SAFETY: the kernel reads the header, and writes at most `data_size` bytes from its start on,
+    // which is the size of the whole.
+    unsafe { ioctl(&control, Updater::<GET_TABLE, Question>::new(&mut *question)) }
         .map_err(|cause| format!("the device mapper does not tell its table ({cause})"))?;
     let TableHeader { data_start, target_count, flags, .. } = question.header;
     if flags & FULL != 0 {
@@ -122,7 +102,7 @@ pub(crate) fn segments((major, minor): (u32, u32)) -> std::result::Result<Vec<Se
 }
 
 /// Reads targets: `struct dm_target_spec`, each with its parameters as text behind it.
-fn parse(data: &[u8], targets: u32) -> std::result::Result<Vec<Segment>, String> {
+fn parse(data: &[u8], targets: u32) -> Result<Vec<Segment>, String> {
     const SPEC: usize = 40;
     let torn = || "its table cannot be read".to_owned();
     let mut segments = Vec::new();

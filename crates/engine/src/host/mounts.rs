@@ -26,7 +26,12 @@ pub(crate) struct Mount {
 impl Mount {
     /// The value of an option such as "compress=zstd:3"; empty for one without a value.
     pub(crate) fn option(&self, name: &str) -> Option<&str> {
-        self.options.split(',').find_map(|option| {
+        self.options_called(name).next()
+    }
+
+    /// The values of all options with this name, in their order.
+    pub(crate) fn options_called(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.options.split(',').filter_map(move |option| {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             (key == name).then_some(value)
         })
@@ -172,6 +177,10 @@ mod tests {
         assert_eq!(mount.options, "ro,noatime,compress=zstd:3");
         assert_eq!(mount.option("compress"), Some("zstd:3"));
         assert!(mount.read_only());
+        let overlay = "36 35 0:9 / /m rw - overlay none rw,lowerdir+=/a,lowerdir+=/b,upperdir=/c";
+        let overlay = parse_line(overlay).unwrap();
+        let lower = overlay.options_called("lowerdir+");
+        assert_eq!(lower.collect::<Vec<_>>(), ["/a", "/b"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
@@ -68,11 +69,17 @@ impl EventAttributes {
 
 /// The text of a file below tracefs, such as "events/block/block_rq_issue/format".
 pub(crate) fn tracefs_text(path: &str) -> io::Result<String> {
-    let mounted = TRACEFS.iter().find_map(|at| fs::read_to_string(format!("{at}/{path}")).ok());
-    match mounted {
-        Some(text) => Ok(text),
-        None => from_unmounted_tracefs(path),
+    for at in TRACEFS.map(Path::new) {
+        match fs::read_to_string(at.join(path)) {
+            Ok(text) => return Ok(text),
+            // It is mounted, and this kernel has no such file.
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound && at.join("events").is_dir() => {
+                return Err(cause);
+            }
+            Err(_) => {}
+        }
     }
+    from_unmounted_tracefs(path)
 }
 
 /// The text, from a tracefs that is mounted nowhere. This takes the privilege to mount.

@@ -94,9 +94,11 @@ pub(crate) fn overlay_layer(
     if let Some(folder) = mount.option("upperdir").and_then(holds) {
         return Some((OverlayLayer::Upper, folder));
     }
-    let lower = mount.option("lowerdir")?;
-    let folder = lower.split(':').filter(|folder| !folder.is_empty()).find_map(holds)?;
-    Some((OverlayLayer::Lower, folder))
+    // Mounted by the newer system call, each layer is an option of its own.
+    let one_by_one = mount.options_called("lowerdir+");
+    let lower = mount.option("lowerdir").unwrap_or_default().split(':');
+    let mut lower = lower.filter(|folder| !folder.is_empty()).chain(one_by_one);
+    Some((OverlayLayer::Lower, lower.find_map(holds)?))
 }
 
 /// The layers below a file of an overlay that lies in this folder.

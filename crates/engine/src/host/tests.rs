@@ -603,6 +603,20 @@ fn limits_of_control_groups_count_on_every_level() {
 }
 
 #[test]
+fn controllers_of_version_1_may_share_a_hierarchy() {
+    let machine = Machine::unpack("container.txt");
+    machine.write(&machine.root.join("proc/self/cgroup"), "3:cpu,memory,blkio:/a");
+    let mount = "35 31 0:32 / /shared rw - cgroup cgroup rw,cpu,memory,blkio";
+    machine.write(&machine.root.join("proc/self/mountinfo"), mount);
+    let group = machine.root.join("shared/a");
+    machine.write(&group.join("memory.limit_in_bytes"), "1073741824");
+    machine.write(&group.join("cpu.cfs_quota_us"), "50000");
+    machine.write(&group.join("cpu.cfs_period_us"), "100000");
+    let host = machine::host(&machine.system);
+    assert_eq!((host.memory_limit, host.cpu_limit), (Some(Bytes(1 << 30)), Some(0.5)));
+}
+
+#[test]
 fn limits_of_devices_are_those_of_the_groups_that_the_kernel_looks_at() {
     let disk = |name: &str, minor| Layer {
         name: name.to_owned(),

@@ -15,9 +15,8 @@ use fathom_core::spec::{
 use fathom_core::{Bytes, Instant, Span};
 use proptest::prelude::*;
 
-use super::{Observer, Phase, drive_plan, run_on};
+use super::{Nobody, drive_plan, run_on};
 use crate::backend::{Backend, Completion, Io, RealBackend, Shape};
-use crate::collector::Progress;
 use crate::open_target::OpenTarget;
 use crate::pacer::Pace;
 use crate::pattern::testing::assert_chi_squared;
@@ -789,14 +788,6 @@ impl RealBackend for Spy<Sync> {
     }
 }
 
-struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&mut self, _phase: Phase, _lead: Span) {}
-
-    fn progress(&mut self, _progress: &Progress) {}
-}
-
 /// The I/Os that each worker of the stream gave to a file in a tenth of a second. The workers are
 /// in no order.
 fn issued_to_a_file(stream: &Stream) -> Vec<Vec<Io>> {
@@ -809,10 +800,16 @@ fn issued_to_a_file(stream: &Stream) -> Vec<Vec<Io>> {
     let target =
         OpenTarget { name, file: file.into(), size: Bytes(size), alignment, passthrough: None };
     let point = Point { seed: 3, ..Point::of(Vec::from([stream.clone()]), Span::from_ms(100)) };
-    SEEN.lock().expect("no worker panics").clear();
     let never = AtomicBool::new(false);
-    let record = run_on::<Spy<Sync>>(&point, &[target], &never, &mut Nobody).expect("it runs");
-    assert!(record.ledger().completed > 0 && record.ledger().failed == 0);
+    // On a busy machine a window this short may have no I/O.
+    let completed = (0..100).any(|_| {
+        SEEN.lock().expect("no worker panics").clear();
+        let targets = std::slice::from_ref(&target);
+        let record = run_on::<Spy<Sync>>(&point, targets, &never, &mut Nobody).expect("it runs");
+        assert_eq!(record.ledger().failed, 0);
+        record.ledger().completed > 0
+    });
+    assert!(completed, "one of a hundred windows has an I/O");
     std::mem::take(&mut *SEEN.lock().expect("no worker panics"))
 }
 

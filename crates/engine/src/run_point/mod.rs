@@ -74,10 +74,14 @@ pub trait Observer {
     /// A phase began, and that was `ago`: a few milliseconds at most, if the workers leave a CPU to
     /// the thread that calls this. A simulated device has no such moments: this is never called for
     /// it.
-    fn phase(&mut self, phase: Phase, ago: Span);
+    fn phase(&mut self, phase: Phase, ago: Span) {
+        let _ = (phase, ago);
+    }
 
     /// An interval ended.
-    fn progress(&mut self, progress: &Progress);
+    fn progress(&mut self, progress: &Progress) {
+        let _ = progress;
+    }
 
     /// The window is over, and the load goes on for this long, of a whole cool-down. Called again
     /// and again; on a simulated device never.
@@ -103,6 +107,12 @@ pub trait Observer {
         false
     }
 }
+
+/// Nobody watches.
+#[derive(Debug)]
+pub struct Nobody;
+
+impl Observer for Nobody {}
 
 pub use patience::{leaves_ios, left_behind};
 

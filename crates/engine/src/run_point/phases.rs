@@ -103,7 +103,6 @@ impl<'a> Looks<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::collector::Progress;
 
     #[test]
     fn a_window_that_is_cut_off_closes_at_its_early_end_and_one_never_reached_never_opens() {
@@ -159,7 +158,5 @@ mod tests {
         fn phase(&mut self, phase: Phase, ago: Span) {
             self.0.push((phase, ago));
         }
-
-        fn progress(&mut self, _progress: &Progress) {}
     }
 }

@@ -417,15 +417,7 @@ mod tests {
     use fathom_core::{Bytes, Rate, plan};
 
     use super::*;
-    use crate::collector::Progress;
-    use crate::run_point::Phase;
-
-    struct Nobody;
-
-    impl Observer for Nobody {
-        fn phase(&mut self, _: Phase, _: Span) {}
-        fn progress(&mut self, _: &Progress) {}
-    }
+    use crate::run_point::Nobody;
 
     /// Runs the point's only worker, either alone or as the only worker of a shared device.
     fn record(device: &str, point: &Point, shared: bool) -> Record {

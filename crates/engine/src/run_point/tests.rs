@@ -80,13 +80,6 @@ impl Drop for Spy {
     }
 }
 
-struct Silent;
-
-impl Observer for Silent {
-    fn phase(&mut self, _: Phase, _: Span) {}
-    fn progress(&mut self, _progress: &Progress) {}
-}
-
 /// The largest distance between the distribution of the gaps and the exponential distribution, in
 /// units of the 1 % limit of Kolmogorov and Smirnov.
 fn distance_from_exponential(pushed: &[Instant], rate: f64) -> f64 {
@@ -137,7 +130,7 @@ fn poisson_arrivals_reach_a_real_file_as_exponential_gaps() {
         streams: &[Vec::from([target.clone()])],
         stop: &AtomicBool::new(false),
     };
-    run.go::<Spy>(&mut Silent, None).unwrap();
+    run.go::<Spy>(&mut Nobody, None).unwrap();
     let pushed = PUSHED.lock().unwrap().clone();
     let mut schedule =
         OpenLoop::new(Instant(0), PoissonArrivals::new(Steady::new(Rate(rate)), plans[0].seed));
@@ -224,9 +217,6 @@ struct Impatient<'a> {
 }
 
 impl Observer for Impatient<'_> {
-    fn phase(&mut self, _: Phase, _: Span) {}
-    fn progress(&mut self, _: &Progress) {}
-
     fn hurries(&self) -> bool {
         self.asked.set(self.asked.get() + 1);
         self.stop.store(20 <= self.asked.get(), Ordering::Relaxed);
@@ -278,8 +268,6 @@ fn what_a_worker_did_until_a_call_of_its_hung_is_in_the_record_with_the_io_that_
 struct Faulty;
 
 impl Observer for Faulty {
-    fn phase(&mut self, _: Phase, _: Span) {}
-
     fn progress(&mut self, _: &Progress) {
         panic!("a mistake in the view");
     }
@@ -330,7 +318,7 @@ fn a_point_that_contradicts_itself_panics_and_does_not_hang() {
     let point = Point { interval: Span::from_ms(300), ..poisson_point(100.0, 1) };
     let stop = AtomicBool::new(false);
     let _ =
-        crate::run_point::run_on::<Sync>(&point, std::slice::from_ref(&target), &stop, &mut Silent);
+        crate::run_point::run_on::<Sync>(&point, std::slice::from_ref(&target), &stop, &mut Nobody);
 }
 
 fn poisson_point(rate: f64, seed: u64) -> Point {

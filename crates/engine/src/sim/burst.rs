@@ -112,8 +112,4 @@ impl Device for Burst {
         self.last = start;
         agenda.completes(io.slot, Instant(start.round() as u64) + self.service_time);
     }
-
-    fn resumes(&mut self, token: u32, _now: Instant, _agenda: &mut Agenda) {
-        unreachable!("a device with a burst credit asked to be called for {token}")
-    }
 }

@@ -116,11 +116,6 @@ impl Cached {
         }
     }
 
-    /// Events besides one for each slot.
-    pub fn own_events(&self) -> usize {
-        UNDER_WAY
-    }
-
     /// An I/O is answered from the cache.
     fn answers(&mut self, slot: u32, length: u64, now: Instant, agenda: &mut Agenda) {
         self.link = self.link.max(now.0 as f64) + length as f64 * LINK_BYTE;
@@ -211,6 +206,11 @@ impl Device for Cached {
                 false => self.array.arrives(io, now, agenda),
             },
         }
+    }
+
+    fn own_events(&self) -> usize {
+        // The end of each piece that is under way.
+        UNDER_WAY
     }
 
     /// A write past the cache continues, or a piece that was under way is on the disks.

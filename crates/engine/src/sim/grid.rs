@@ -200,8 +200,4 @@ impl Device for Grid {
         // To the nearest nanosecond. No value here is below zero, and truncation needs no call.
         agenda.completes(io.slot, Instant((done + 0.5) as u64));
     }
-
-    fn resumes(&mut self, token: u32, _now: Instant, _agenda: &mut Agenda) {
-        unreachable!("a grid asked to be called for {token}")
-    }
 }

@@ -267,11 +267,6 @@ impl Hdd {
         }
     }
 
-    /// Events besides one for each slot: the arm is free again.
-    pub fn own_events(&self) -> usize {
-        1
-    }
-
     fn continues(&self, request: &WindowRequest) -> bool {
         self.last
             .is_some_and(|last| last.end == request.offset && last.direction == request.direction)
@@ -354,6 +349,11 @@ impl Device for Hdd {
         if !self.busy {
             self.serve(now, agenda);
         }
+    }
+
+    fn own_events(&self) -> usize {
+        // The arm is free again.
+        1
     }
 
     fn resumes(&mut self, _token: u32, now: Instant, agenda: &mut Agenda) {

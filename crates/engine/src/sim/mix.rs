@@ -204,10 +204,6 @@ impl Device for AccessMix {
         self.ends.push_back(end.0);
         agenda.completes(io.slot, end);
     }
-
-    fn resumes(&mut self, token: u32, _now: Instant, _agenda: &mut Agenda) {
-        unreachable!("an array of the study of access mixes asked to be called for {token}")
-    }
 }
 
 #[cfg(test)]

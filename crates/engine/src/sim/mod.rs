@@ -25,6 +25,7 @@ mod table;
 mod times;
 mod warp;
 
+use std::fmt;
 use std::ops::Range;
 
 use fathom_core::Instant;
@@ -61,7 +62,7 @@ pub use stored_map::StoredMap;
 pub use table::{TableOptions, WriteConcurrency};
 
 /// A model that serves I/Os. It computes in device time, which never goes back.
-trait Device {
+trait Device: fmt::Debug + Send {
     /// An I/O arrives. The device enters its completion into the agenda, now or when it is called
     /// again.
     fn arrives(&mut self, io: &Io, now: Instant, agenda: &mut Agenda);
@@ -72,13 +73,20 @@ trait Device {
     }
 
     /// The time has come at which the device asked to be called.
-    fn resumes(&mut self, token: u32, now: Instant, agenda: &mut Agenda);
+    fn resumes(&mut self, token: u32, _now: Instant, _agenda: &mut Agenda) {
+        unreachable!("{self:?} asked to be called for {token}")
+    }
+
+    /// Events that it may have waiting besides one for each slot.
+    fn own_events(&self) -> usize {
+        0
+    }
 }
 
 /// A simulated device that is open, with its own virtual time from zero.
 #[derive(Debug)]
 pub struct Sim {
-    machine: Machine,
+    device: Box<dyn Device>,
     agenda: Agenda,
     outcomes: Outcomes,
     queued: Vec<Io>,
@@ -98,76 +106,28 @@ pub struct Sim {
     saves: [f64; 3],
 }
 
-/// The model at work.
-#[derive(Debug)]
-enum Machine {
-    Queue(Queue),
-    Ssd(Ssd),
-    Hdd(Hdd),
-    Array(Array),
-    Cached(Box<Cached>),
-    Burst(Burst),
-    Table(BandwidthTable),
-    Grid(Box<Grid>),
-    AccessMix(AccessMix),
-    Times(Times),
-}
-
-impl Machine {
-    fn new(options: &Options, slots: u32) -> Self {
-        let Options { size, seed, model, .. } = options;
-        match model {
-            Model::Queue(queue) => Self::Queue(Queue::new(queue, *seed)),
-            Model::Ssd(ssd) => Self::Ssd(Ssd::new(ssd, slots, *seed)),
-            Model::Hdd(hdd) => Self::Hdd(Hdd::new(hdd, *size, slots, *seed)),
-            Model::Array(options) => {
-                let array = Array::new(options, *size, slots, *seed);
-                match options.cache.0 {
-                    0 => Self::Array(array),
-                    _ => Self::Cached(Box::new(Cached::new(array, options.cache, slots))),
-                }
+/// The device of a model, at work.
+fn device(options: &Options, slots: u32) -> Box<dyn Device> {
+    let Options { size, seed, model, .. } = options;
+    match model {
+        Model::Queue(queue) => Box::new(Queue::new(queue, *seed)),
+        Model::Ssd(ssd) => Box::new(Ssd::new(ssd, slots, *seed)),
+        Model::Hdd(hdd) => Box::new(Hdd::new(hdd, *size, slots, *seed)),
+        Model::Array(options) => {
+            let array = Array::new(options, *size, slots, *seed);
+            match options.cache.0 {
+                0 => Box::new(array),
+                _ => Box::new(Cached::new(array, options.cache, slots)),
             }
-            Model::Burst(burst) => Self::Burst(Burst::new(burst)),
-            Model::Table(table) => Self::Table(BandwidthTable::new(table, slots, *seed)),
-            Model::Grid(grid) => Self::Grid(Box::new(Grid::new(grid, *seed))),
-            Model::WriteConcurrency(study) => {
-                Self::Table(BandwidthTable::write_concurrency(study, slots, *seed))
-            }
-            Model::AccessMix(mix) => Self::AccessMix(AccessMix::new(mix, slots)),
-            Model::BestPractice(times) => Self::Times(Times::new(times, slots, *seed)),
         }
-    }
-
-    /// Events that it may have waiting besides one for each slot.
-    fn own_events(&self) -> usize {
-        match self {
-            Self::Queue(_)
-            | Self::Array(_)
-            | Self::Burst(_)
-            | Self::Grid(_)
-            | Self::AccessMix(_)
-            | Self::Times(_) => 0,
-            // The next I/O begins, or the served one ends.
-            Self::Table(_) => 1,
-            Self::Ssd(ssd) => ssd.own_events(),
-            Self::Hdd(hdd) => hdd.own_events(),
-            Self::Cached(cached) => cached.own_events(),
+        Model::Burst(burst) => Box::new(Burst::new(burst)),
+        Model::Table(table) => Box::new(BandwidthTable::new(table, slots, *seed)),
+        Model::Grid(grid) => Box::new(Grid::new(grid, *seed)),
+        Model::WriteConcurrency(study) => {
+            Box::new(BandwidthTable::write_concurrency(study, slots, *seed))
         }
-    }
-
-    fn device(&mut self) -> &mut dyn Device {
-        match self {
-            Self::Queue(queue) => queue,
-            Self::Ssd(ssd) => ssd,
-            Self::Hdd(hdd) => hdd,
-            Self::Array(array) => array,
-            Self::Cached(cached) => &mut **cached,
-            Self::Burst(burst) => burst,
-            Self::Table(table) => table,
-            Self::Grid(grid) => &mut **grid,
-            Self::AccessMix(mix) => mix,
-            Self::Times(times) => times,
-        }
+        Model::AccessMix(mix) => Box::new(AccessMix::new(mix, slots)),
+        Model::BestPractice(times) => Box::new(Times::new(times, slots, *seed)),
     }
 }
 
@@ -175,13 +135,13 @@ impl Sim {
     /// Opens a device for at most this many I/Os in flight.
     pub fn open(options: &Options, slots: u32) -> Self {
         let Options { size, seed, faults, noise, began, .. } = options;
-        let machine = Machine::new(options, slots);
-        let events = slots as usize + machine.own_events();
+        let device = device(options, slots);
+        let events = slots as usize + device.own_events();
         let warp = Warp::new(faults.stall, noise, *seed, *began);
         Self {
             agenda: Agenda::new(events, warp, faults.hang_after),
             outcomes: Outcomes::new(faults, size.0, *seed),
-            machine,
+            device,
             queued: Vec::with_capacity(slots as usize),
             completed: Vec::with_capacity(slots as usize),
             results: (0..slots).map(|_| None).collect(),
@@ -206,7 +166,7 @@ impl Sim {
         let moved: f64 = self.saves.iter().zip(could).map(|(saves, of)| 1.0 - saves * of).product();
         let saved = 1.0 - could.iter().map(|of| 1.0 - of).product::<f64>();
         self.moved[slots.start as usize..slots.end as usize].fill(moved);
-        self.machine.device().writes(slots, saved);
+        self.device.writes(slots, saved);
     }
 
     fn start_queued(&mut self) {
@@ -226,7 +186,7 @@ impl Sim {
                 Direction::Read => io,
                 Direction::Write => Io { length: scaled(&io, &self.moved), ..io },
             };
-            self.machine.device().arrives(&io, now, &mut self.agenda);
+            self.device.arrives(&io, now, &mut self.agenda);
         }
         self.finish_flushes();
     }
@@ -263,7 +223,7 @@ impl Sim {
             self.agenda.advance(event.at);
             match event.what {
                 EventKind::Resumes(token) => {
-                    let device = self.machine.device();
+                    let device = &mut self.device;
                     device.resumes(token, event.device_time, &mut self.agenda);
                 }
                 EventKind::Completes(slot) => {

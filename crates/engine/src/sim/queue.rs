@@ -87,8 +87,4 @@ impl Device for Queue {
         first.0 = done;
         agenda.completes(io.slot, done);
     }
-
-    fn resumes(&mut self, token: u32, _now: Instant, _agenda: &mut Agenda) {
-        unreachable!("a queue asked to be called for {token}")
-    }
 }

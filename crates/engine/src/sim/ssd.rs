@@ -311,11 +311,6 @@ impl Ssd {
         }
     }
 
-    /// Events besides one for each slot: the end of each channel's activity.
-    pub fn own_events(&self) -> usize {
-        self.channels.len()
-    }
-
     fn read_arrives(&mut self, io: &Io, now: Instant, agenda: &mut Agenda) {
         let (slot, count) = (io.slot, self.channels.len());
         let first = self.page.quotient(io.offset);
@@ -462,6 +457,11 @@ impl Device for Ssd {
                 agenda.resumes(self.options.channels + io.slot, across);
             }
         }
+    }
+
+    fn own_events(&self) -> usize {
+        // The end of each channel's activity.
+        self.channels.len()
     }
 
     fn resumes(&mut self, token: u32, now: Instant, agenda: &mut Agenda) {

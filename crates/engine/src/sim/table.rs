@@ -192,6 +192,11 @@ impl Device for BandwidthTable {
         }
     }
 
+    fn own_events(&self) -> usize {
+        // The next I/O begins, or the served one ends.
+        1
+    }
+
     fn resumes(&mut self, token: u32, now: Instant, agenda: &mut Agenda) {
         if token == ENDS {
             self.waiting.pop_front();

@@ -130,10 +130,6 @@ impl Device for Times {
         self.ends.push(Reverse(end.0));
         agenda.completes(io.slot, end);
     }
-
-    fn resumes(&mut self, token: u32, _now: Instant, _agenda: &mut Agenda) {
-        unreachable!("the device of DiskSpd's example asked to be called for {token}")
-    }
 }
 
 #[cfg(test)]

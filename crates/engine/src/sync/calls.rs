@@ -4,11 +4,11 @@
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::AsRawFd;
 
 use fathom_core::measure::Direction;
 use rustix::fs::FallocateFlags;
-use rustix::io::{Errno, ReadWriteFlags};
+use rustix::io::ReadWriteFlags;
+use rustix::ioctl::{Opcode, Setter, ioctl};
 use rustix::thread::UnshareFlags;
 
 use super::mapping::Mapping;
@@ -143,19 +143,12 @@ pub(crate) fn punch(file: &File, offset: u64, length: u64) -> rustix::io::Result
 }
 
 /// The kernel's `BLKDISCARD`.
-const BLKDISCARD: u64 = 0x1277;
+const BLKDISCARD: Opcode = 0x1277;
 
 /// Discards a range of a block device.
 pub(crate) fn discard(file: &File, offset: u64, length: u64) -> rustix::io::Result<()> {
-    let range = [offset, length];
     // SAFETY: the kernel reads two words, which exist.
-    let result = unsafe { libc::ioctl(file.as_raw_fd(), BLKDISCARD as _, range.as_ptr()) };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()
-            .raw_os_error()
-            .map_or(Errno::IO, Errno::from_raw_os_error)),
-    }
+    unsafe { ioctl(file, Setter::<BLKDISCARD, [u64; 2]>::new([offset, length])) }
 }
 
 /// The bytes that moved, or a negative errno.

@@ -12,7 +12,6 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
@@ -20,13 +19,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 use fathom_core::spec::Hint;
 use rustix::fs::FileType;
 use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 
 /// A target that is mapped from its start.
 pub(super) struct Mapping {
     start: NonNull<u8>,
     length: usize,
     file: File,
-    protection: i32,
+    protection: ProtFlags,
     /// Set when the target could not be mapped again at a lost page.
     broken: AtomicBool,
 }
@@ -51,34 +51,24 @@ impl Mapping {
     ) -> io::Result<Self> {
         watch()?;
         let length = usize::try_from(length).map_err(|_| Errno::NOMEM)?;
-        let protection = libc::PROT_READ | if writes { libc::PROT_WRITE } else { 0 };
+        let protection = match writes {
+            true => ProtFlags::READ | ProtFlags::WRITE,
+            false => ProtFlags::READ,
+        };
         let file = file.try_clone()?;
         // SAFETY: a new mapping at an address that the kernel chooses touches no other memory.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                protection,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        let Some(start) = NonNull::new(start.cast::<u8>()).filter(|_| start != libc::MAP_FAILED)
-        else {
-            return Err(io::Error::last_os_error());
-        };
+        let start =
+            unsafe { mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, &file, 0) }?;
+        let start = NonNull::new(start.cast::<u8>()).ok_or(Errno::NOMEM)?;
         let mapping = Self { start, length, file, protection, broken: AtomicBool::new(false) };
         let advice = match hint {
-            Some(Hint::Sequential) => libc::MADV_SEQUENTIAL,
-            Some(Hint::Random) => libc::MADV_RANDOM,
-            _ => libc::MADV_NORMAL,
+            Some(Hint::Sequential) => Advice::Sequential,
+            Some(Hint::Random) => Advice::Random,
+            _ => Advice::Normal,
         };
         // SAFETY: the mapping that was just made.
-        match unsafe { libc::madvise(start.as_ptr().cast(), length, advice) } {
-            0 => Ok(mapping),
-            _ => Err(io::Error::last_os_error()),
-        }
+        unsafe { madvise(start.as_ptr().cast(), length, advice) }?;
+        Ok(mapping)
     }
 
     /// Copies the target's data there into the buffer. Returns the bytes that moved, or a negative
@@ -131,16 +121,16 @@ impl Mapping {
         let first = offset - offset % page;
         // SAFETY: whole pages of this mapping, from one that lies in it.
         let mapped = unsafe {
-            libc::mmap(
+            mmap(
                 self.start.as_ptr().add(first).cast(),
                 offset + length - first,
                 self.protection,
-                libc::MAP_SHARED | libc::MAP_FIXED,
-                self.file.as_raw_fd(),
-                first as libc::off_t,
+                MapFlags::SHARED | MapFlags::FIXED,
+                &self.file,
+                first as u64,
             )
         };
-        if mapped == libc::MAP_FAILED {
+        if mapped.is_err() {
             // Data that is copied to there from now on would be lost.
             self.broken.store(true, Ordering::Relaxed);
         }
@@ -160,21 +150,18 @@ impl Mapping {
         let page = PAGE.load(Ordering::Relaxed);
         let first = offset - offset % page;
         // SAFETY: whole pages of this mapping, from one that lies in it.
-        let result = unsafe {
+        let done = unsafe {
             let at = self.start.as_ptr().add(first).cast();
-            libc::msync(at, offset + length - first, libc::MS_SYNC)
+            msync(at, offset + length - first, MsyncFlags::SYNC)
         };
-        match result {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)),
-        }
+        done.map_err(Errno::raw_os_error)
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the whole mapping, which no copy uses any more: all of them borrow it.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
 

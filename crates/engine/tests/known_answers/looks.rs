@@ -12,10 +12,6 @@ struct Looker {
 }
 
 impl Observer for Looker {
-    fn phase(&mut self, _: Phase, _: Span) {}
-
-    fn progress(&mut self, _: &Progress) {}
-
     fn look(&mut self, so_far: &Record) -> bool {
         self.seen.push(so_far.clone());
         self.seen.len() == self.enough_at

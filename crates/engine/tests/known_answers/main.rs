@@ -18,7 +18,7 @@ use fathom_core::spec::{
     Arrivals, BlockSizes, Kind, Pacing, Pattern, Point, Region, Stream, Workers,
 };
 use fathom_core::{Bytes, Quantile, Rate, Span};
-use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
+use fathom_engine::{Devices, Nobody, Observer, Progress, run_point, sim};
 
 const KIB: u64 = Bytes::KIB;
 const MIB: u64 = Bytes::MIB;
@@ -61,14 +61,6 @@ fn lasting(seconds: u64, point: Point) -> Point {
 fn with(mut point: Point, change: impl FnOnce(&mut Stream)) -> Point {
     change(&mut point.streams[0]);
     point
-}
-
-struct Nobody;
-
-impl Observer for Nobody {
-    fn phase(&mut self, _: Phase, _: Span) {}
-
-    fn progress(&mut self, _progress: &Progress) {}
 }
 
 /// Runs the point, and checks what must hold for every record.
@@ -599,8 +591,6 @@ struct Impatient<'a> {
 }
 
 impl Observer for Impatient<'_> {
-    fn phase(&mut self, _: Phase, _: Span) {}
-
     fn progress(&mut self, progress: &Progress) {
         self.seen.push(progress.clone());
         if self.seen.len() == self.slices as usize {

@@ -126,10 +126,6 @@ fn search(device: &sim::Options, seed: u64) -> (f64, usize) {
 struct Enough<'a>(&'a Peak);
 
 impl Observer for Enough<'_> {
-    fn phase(&mut self, _: Phase, _: Span) {}
-
-    fn progress(&mut self, _: &Progress) {}
-
     fn look(&mut self, so_far: &Record) -> bool {
         self.0.enough(so_far)
     }

@@ -5,6 +5,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use fathom_core::facts::Target;
 use fathom_engine::host;
@@ -19,9 +22,22 @@ pub struct Undo(pub &'static str, pub Vec<String>);
 
 impl Drop for Undo {
     fn drop(&mut self) {
-        let _ = Command::new(self.0).args(&self.1).output();
+        // A child that another test has just forked holds this program's files until it becomes the
+        // program that it is to be, and on a busy machine that takes a while.
+        for _ in 0..600 {
+            let done = Command::new(self.0).args(&self.1).env("LC_ALL", "C").output();
+            match done {
+                Ok(done) if String::from_utf8_lossy(&done.stderr).contains("busy") => {
+                    thread::sleep(Duration::from_millis(100));
+                }
+                _ => return,
+            }
+        }
     }
 }
+
+/// Held while the lowest free number is taken, and by a test that frees one to take it again.
+pub static NUMBERS: Mutex<()> = Mutex::new(());
 
 /// A loop device over its own file.
 pub struct Loop {
@@ -44,8 +60,10 @@ impl Loop {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("disk");
         File::create(&file).unwrap().set_len(size).unwrap();
+        let alone = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
         let output =
             Command::new("losetup").args(["--find", "--show"]).args(arguments).arg(&file).output();
+        drop(alone);
         let output = match output {
             Ok(output) if output.status.success() => output,
             other => {

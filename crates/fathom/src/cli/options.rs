@@ -486,15 +486,20 @@ impl Request {
 
     /// The names of all options of the load and the access.
     pub fn load_options() -> Vec<String> {
-        let command = AccessArgs::augment_args(LoadArgs::augment_args(clap::Command::new("load")));
+        let command = AccessArgs::augment_args(alone::<LoadArgs>());
         command.get_arguments().filter_map(|one| one.get_long().map(str::to_owned)).collect()
     }
 }
 
+/// The command line of these options alone.
+pub fn alone<T: ClapArgs>() -> clap::Command {
+    let command = clap::Command::new("fathom").no_binary_name(true).disable_help_flag(true);
+    T::augment_args(command)
+}
+
 /// What options are that nobody typed: each default stands at its option alone.
 fn untyped<T: ClapArgs>() -> T {
-    let command = T::augment_args(clap::Command::new("fathom").no_binary_name(true));
-    let matches = command.try_get_matches_from(std::iter::empty::<&str>());
+    let matches = alone::<T>().try_get_matches_from(std::iter::empty::<&str>());
     let read = matches.and_then(|matches| T::from_arg_matches(&matches));
     read.expect("every option has a default or is optional")
 }

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::ArgPredicate;
 use clap::{Args as ClapArgs, ValueEnum};
 use fathom_core::Span;
 use fathom_core::experiment::{Test, Vary, Watch};
@@ -11,11 +12,19 @@ use fathom_core::spec::Objective;
 use super::options::{Request, Results, StartArgs};
 use super::values::{self, Official, Passes};
 
+/// An amount counts from the first I/O, so that a warm-up would take a part of it.
+const NO_WARM_UP: [(&str, ArgPredicate, Option<&str>); 2] = [
+    ("stop_after", ArgPredicate::IsPresent, Some("0s")),
+    ("passes", ArgPredicate::IsPresent, Some("0s")),
+];
+
 /// `fathom peak`.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(
     mut_arg("warm_up", |arg| {
-        arg.default_value("1s").help("The load before each window; it is not recorded")
+        arg.default_value("1s").default_value_ifs(NO_WARM_UP).help(
+            "The load before each window; it is not recorded [none with --stop-after or --passes]",
+        )
     }),
     mut_arg("duration", |arg| {
         arg.default_value("5s").help("The window of each probe: how long is measured")
@@ -103,7 +112,9 @@ impl From<VaryArg> for Vary {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(
     mut_arg("warm_up", |arg| {
-        arg.default_value("1s").help("The load before each window; it is not recorded")
+        arg.default_value("1s").default_value_ifs(NO_WARM_UP).help(
+            "The load before each window; it is not recorded [none with --stop-after or --passes]",
+        )
     }),
     mut_arg("duration", |arg| {
         arg.default_value("1m").help("The window of each point of a round: how long is measured")

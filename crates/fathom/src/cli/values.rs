@@ -4,7 +4,7 @@
 use fathom_core::experiment::{Test, Watch};
 use fathom_core::spec::{
     BackendKind, Hint, IoPriority, Limit, Objective, Payload, RestFrom, Rests, SubmissionThread,
-    SyncMode, Workers,
+    SyncMode, Workers, hex,
 };
 use fathom_core::{Bytes, ParseUnitError, Quantile, Span};
 
@@ -181,7 +181,8 @@ pub fn grid(text: &str) -> Result<(u32, u32), String> {
 
 /// Reads `99.9` and `p99.9`.
 pub fn percentile(text: &str) -> Result<Quantile, String> {
-    match text.trim().trim_start_matches(['p', 'P']).parse::<f64>() {
+    let text = text.trim();
+    match text.strip_prefix(['p', 'P']).unwrap_or(text).parse::<f64>() {
         // In steps of a billionth: 99.9 / 100 is not quite 0.999 in binary.
         Ok(percent) if 0.0 < percent && percent < 100.0 => {
             Ok(Quantile((percent * 1e9).round() / 1e11))
@@ -309,14 +310,11 @@ pub fn payload(text: &str) -> Result<Payload, String> {
             )),
         },
         Some(("hex", digits)) => {
-            let digit = |byte: &u8| char::from(*byte).to_digit(16);
-            let digits: Option<Vec<u32>> = digits.trim().as_bytes().iter().map(digit).collect();
-            match digits {
-                Some(digits) if !digits.is_empty() && digits.len().is_multiple_of(2) => {
-                    let byte = |pair: &[u32]| (pair[0] << 4 | pair[1]) as u8;
-                    Ok(Payload::Pattern(digits.chunks(2).map(byte).collect()))
+            match hex::bytes(digits.trim()).filter(|bytes| !bytes.is_empty()) {
+                Some(bytes) => Ok(Payload::Pattern(bytes)),
+                None => {
+                    Err("bytes are pairs of the digits 0 to F, such as hex:DEADBEEF".to_owned())
                 }
-                _ => Err("bytes are pairs of the digits 0 to F, such as hex:DEADBEEF".to_owned()),
             }
         }
         Some(("pool", pool)) => {

@@ -21,7 +21,6 @@ use crate::cli::args::{self, Ab, Args};
 use crate::cli::options::{Request, Typed};
 use crate::error::Error;
 use crate::hanging::{Role as Kind, patiently};
-use crate::output;
 use crate::resolve::{Machine, Spec};
 use crate::workload::{Template, keys};
 
@@ -31,9 +30,7 @@ use crate::workload::{Template, keys};
 ///
 /// When the command line, a target or the result file does not allow it.
 pub fn perform(args: &Ab) -> Result<u8, Error> {
-    if args.results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
+    args.results.leave_stdout();
     experiment::perform(prepare(args, None)?, &args.start, &args.results)
 }
 

@@ -21,7 +21,7 @@ const NAP: Duration = Duration::from_millis(20);
 /// How long a command may go on after a signal.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the rest of its output may take. What it has left in the background keeps the pipe open.
-const REST: Duration = Duration::from_millis(200);
+const REST: Duration = Duration::from_secs(1);
 /// So much of a line is shown.
 const SHOWN: usize = 200;
 

@@ -11,7 +11,7 @@ use fathom_core::spec::{Access, BackendKind};
 use fathom_engine::calibrate::{self, Step};
 use fathom_engine::{Choice, choose};
 use fathom_report::document::{self, CalibrationInput};
-use fathom_report::{page, terminal};
+use fathom_report::page;
 
 use super::{outputs, this_machine};
 use crate::cli::args::Calibrate;
@@ -79,9 +79,7 @@ pub fn perform(args: &Calibrate) -> Result<u8, Error> {
     if args.json {
         output::print(line.as_bytes())?;
     }
-    output::say_text(
-        terminal::page(&page::calibration(&document), &outputs::style()).trim_end_matches('\n'),
-    )?;
+    outputs::show(&page::calibration(&document), None)?;
     Ok(exit::MEASURED)
 }
 

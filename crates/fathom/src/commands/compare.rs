@@ -8,7 +8,7 @@ use fathom_core::{Quantile, typed_word};
 use fathom_report::comparison::{self, Comparison, Question, Sides, Standing};
 use fathom_report::document::Document;
 use fathom_report::page::{self, Level};
-use fathom_report::{html, markdown, terminal};
+use fathom_report::{html, markdown};
 
 use super::read_result::{self, ReadResult};
 use super::written::put;
@@ -227,10 +227,5 @@ fn show(args: &Compare, compared: &comparison::Compared<'_>) -> Result<(), Error
         Some(None) => return output::say_text(markdown::page(&page).trim_end_matches('\n')),
         None => {}
     }
-    let mut style = outputs::style();
-    style.width = args.width.map_or(style.width, usize::from);
-    output::say_text(terminal::page(&page, &style).trim_end_matches('\n'))?;
-    let Some(answer) = &page.answer else { return Ok(()) };
-    output::say("")?;
-    output::say_text(&terminal::line(answer, &style))
+    outputs::show(&page, args.width)
 }

@@ -10,7 +10,7 @@ use fathom_core::Bytes;
 use fathom_report::document::read_timeless;
 use fathom_report::history::{History, HistoryEntry, HistoryRequest, NotUsed};
 use fathom_report::page::{Level, history};
-use fathom_report::{csv, html, markdown, terminal, watched};
+use fathom_report::{csv, html, markdown, watched};
 
 use super::written::put;
 use super::{browser, outputs};
@@ -63,21 +63,10 @@ pub fn perform(args: &HistoryArgs) -> Result<u8, Error> {
     if args.json {
         output::print(format!("{}\n", found.to_json()).as_bytes())?;
     } else if written.is_empty() {
-        show(args, &found)?;
+        let level = if args.details { Level::Full } else { Level::Short };
+        outputs::show(&history(&found, level), args.width)?;
     }
     Ok(exit::MEASURED)
-}
-
-fn show(args: &HistoryArgs, found: &History) -> Result<(), Error> {
-    let mut style = outputs::style();
-    style.width = args.width.map_or(style.width, usize::from);
-    let page = history(found, if args.details { Level::Full } else { Level::Short });
-    output::say_text(terminal::page(&page, &style).trim_end_matches('\n'))?;
-    output::say("")?;
-    match &page.answer {
-        Some(answer) => output::say_text(&terminal::line(answer, &style)),
-        None => Ok(()),
-    }
 }
 
 /// Reads all results of the folder.

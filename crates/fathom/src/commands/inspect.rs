@@ -5,7 +5,7 @@ use fathom_core::facts::{Target, TargetKind};
 use fathom_core::spec::{Payload, Region};
 use fathom_core::verdict;
 use fathom_engine::host;
-use fathom_report::{page, terminal};
+use fathom_report::page;
 
 use super::place::{self, Place};
 use super::probe::Probing;
@@ -49,8 +49,7 @@ pub fn perform(args: &Inspect) -> Result<u8, Error> {
         advice.extend(found.map(|found| format!("{} {}", found.evidence, found.advice)));
         facts.reduction = Some(reduction);
     }
-    let shown = terminal::page(&page::target(&facts, &advice), &outputs::style());
-    output::say_text(shown.trim_end_matches('\n'))?;
+    outputs::show(&page::target(&facts, &advice), None)?;
     Ok(exit::MEASURED)
 }
 

@@ -36,9 +36,7 @@ use crate::{output, signals};
 /// When the command line, a host, a target or the result file does not allow it.
 pub fn run(args: &Run, socket: &Path) -> Result<u8, Error> {
     refuse_what_is_local(&[("--watch", args.watch), ("--trace", args.results.trace.is_some())])?;
-    if args.results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
+    args.results.leave_stdout();
     let here = this_machine::this_host();
     let template = Template::read(&args.request)?;
     template.is_of(None)?;
@@ -113,9 +111,7 @@ pub fn plan(args: &Plan, socket: &Path) -> Result<u8, Error> {
 ///
 /// When the command line, a combination, a host, a target or the result file does not allow it.
 pub fn sweep(args: &Sweep, socket: &Path) -> Result<u8, Error> {
-    if args.results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
+    args.results.leave_stdout();
     experiment::perform(prepare_sweep(args, socket, None)?, &args.start, &args.results)
 }
 

@@ -72,9 +72,7 @@ pub fn perform(args: &Args) -> Result<u8, Error> {
         output::say_text(fathom_engine::sim::help().trim_end())?;
         return Ok(exit::MEASURED);
     }
-    if args.results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
+    args.results.leave_stdout();
     experiment::perform(prepare(args, None)?, &args.start, &args.results)
 }
 
@@ -308,7 +306,7 @@ fn times(args: &Args, cells: &Cells) -> Result<(Span, Span), Error> {
     Ok((window, longest))
 }
 
-/// One for each percentile.
+/// One for each percentile, in rising order.
 fn surfaces(args: &Args) -> Result<Vec<Surface>, Error> {
     if args.tolerance == 0.0 {
         return Err(Error::option(
@@ -326,7 +324,7 @@ fn surfaces(args: &Args) -> Result<Vec<Surface>, Error> {
             "name each once, such as 50,95,99",
         ));
     }
-    Ok(args.percentiles.iter().map(|&quantile| surface(quantile, args.tolerance)).collect())
+    Ok(quantiles.into_iter().map(|quantile| surface(quantile, args.tolerance)).collect())
 }
 
 fn surface(quantile: Quantile, tolerance: f64) -> Surface {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fathom_core::facts::Answer;
 use fathom_core::{typed_path, typed_word};
 use fathom_report::document::{Command, Document, Line, Threshold};
-use fathom_report::page::Level;
+use fathom_report::page::{Level, Page};
 use fathom_report::promises::promises;
 use fathom_report::summary::summary;
 use fathom_report::terminal;
@@ -28,6 +28,20 @@ pub fn style() -> terminal::Style {
     terminal::Style { width: output::width(), color: output::color() }
 }
 
+/// Shows a page in the terminal, in this width if somebody asked for one, and its answer last.
+///
+/// # Errors
+///
+/// When stdout does not take it.
+pub fn show(page: &Page, width: Option<u16>) -> Result<(), Error> {
+    let mut style = style();
+    style.width = width.map_or(style.width, usize::from);
+    output::say_text(terminal::page(page, &style).trim_end_matches('\n'))?;
+    let Some(answer) = &page.answer else { return Ok(()) };
+    output::say("")?;
+    output::say_text(&terminal::line(answer, &style))
+}
+
 /// The destinations of the results, fixed before anything is measured.
 #[derive(Debug)]
 pub struct Outputs {
@@ -40,22 +54,6 @@ pub struct Outputs {
 /// How much a report says.
 pub fn level(document: &Document, details: bool) -> Level {
     if details { Level::Full } else { Level::usual(document) }
-}
-
-/// Refuses results that cannot be written, long before there are any.
-///
-/// # Errors
-///
-/// When a file exists or cannot be created.
-pub fn check_outputs(
-    command: &str,
-    target: &str,
-    typed: &Results,
-    html_beside: bool,
-) -> Result<(), Error> {
-    let (_, journal) = Outputs::create(command, target, typed, html_beside)?;
-    journal.discard();
-    Ok(())
 }
 
 impl Outputs {

@@ -22,11 +22,11 @@ use crate::cli::described::Described;
 use crate::cli::rates::{self, Offer, Offered, Shares};
 use crate::cli::searches::{Peak as Args, PeakArgs, VaryArg};
 use crate::cli::values::{self, Depth};
+use crate::contents;
 use crate::error::Error;
 use crate::resolve;
 use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
-use crate::{contents, output};
 
 /// The default share of the best throughput that is enough.
 const ENOUGH: f64 = 0.95;
@@ -45,9 +45,7 @@ const LOAD: f64 = 1e7;
 ///
 /// When the command line, a target or the result file does not allow it.
 pub fn perform(args: &Args) -> Result<u8, Error> {
-    if args.results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
+    args.results.leave_stdout();
     experiment::perform(prepare(args, args.hosts.as_deref(), None)?, &args.start, &args.results)
 }
 
@@ -69,7 +67,7 @@ pub fn prepare(args: &Args, hosts: Option<&Path>, seed: Option<u64>) -> Result<P
 /// The typed options, completed by a `[peak]` of the workload.
 fn as_asked(args: &Args, asked: &Asked) -> Result<Args, Error> {
     let search = match asked.words_of(Table::Peak, &args.request.typed) {
-        Some(words) => keys::read_peak(&words)
+        Some(words) => keys::read_as::<PeakArgs>(&words)
             .map_err(|why| Error::option("[peak]", why, "change it in the workload file"))?,
         None => args.search.clone(),
     };

@@ -97,7 +97,7 @@ pub fn duration(point: &Point, repeats: u32) -> String {
         Span(0) => "no warm-up".to_owned(),
         warm_up => format!("{warm_up} warm-up"),
     };
-    let time = clock(Span(point.time().0 * u64::from(repeats)));
+    let time = clock(Span(point.time().0.saturating_mul(u64::from(repeats))));
     let limits = point.streams.iter().filter(|stream| stream.pacing.limit.is_some()).count();
     let time = match (limits, limits == point.streams.len()) {
         (0, _) => time,

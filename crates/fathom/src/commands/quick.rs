@@ -13,7 +13,7 @@ use fathom_report::document::Command;
 use super::fill::{self, Limit};
 use super::measure::{self, Work};
 use super::opened::{self, Opened};
-use super::outputs::{self, Outputs};
+use super::outputs::Outputs;
 use super::place::{self, Place};
 use super::probe;
 use super::{leftovers, preview, this_machine};
@@ -34,9 +34,7 @@ use crate::{output, signals};
 ///
 /// When the command line, the place or the result file does not allow it.
 pub fn perform(args: &Quick) -> Result<u8, Error> {
-    if args.results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
+    args.results.leave_stdout();
     let host = this_machine::this_host();
     let machine = this_machine::machine(&host);
     // A user who may not enter the current folder may not ask about "." either, but about its path.
@@ -79,7 +77,9 @@ fn in_folder(args: &Quick, host: &Host, machine: Machine<'_>) -> Result<u8, Erro
     let owner = Owner::Scratch { start: REGION_START };
     let plan = portrait::portrait(args, planned, owner, machine)?;
 
-    outputs::check_outputs("quick", &folder.path, &args.results, true)?;
+    // Results that cannot be written are refused long before there are any.
+    let (_, journal) = Outputs::create("quick", &folder.path, &args.results, true)?;
+    journal.discard();
     signals::be_orderly();
     let mut live = live(&plan, args);
     let ran = in_scratch(args, host, machine, (&plan, size), &folder.path, &mut live);

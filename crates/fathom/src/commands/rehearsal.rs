@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fathom_core::Span;
 use fathom_core::spec::Point;
-use fathom_engine::{Devices, Observer, Phase, Progress, run_point, sim};
+use fathom_engine::{Devices, Nobody, run_point, sim};
 
 use super::place::Place;
 use crate::live::clock;
@@ -16,15 +16,6 @@ use crate::live::clock;
 const LONG: Span = Span::from_secs(600);
 /// The real time of the rehearsal.
 const LOOK: Duration = Duration::from_millis(200);
-
-/// Nobody watches.
-struct Unwatched;
-
-impl Observer for Unwatched {
-    fn phase(&mut self, _: Phase, _: Span) {}
-
-    fn progress(&mut self, _: &Progress) {}
-}
 
 /// The real time of a run of this much virtual time that begins with this point, in a line; none if
 /// it is short, or not simulated. The run itself repeats the rehearsed part.
@@ -56,7 +47,7 @@ fn real_time(device: &sim::Options, point: &Point, all: Span) -> Option<Span> {
         let begun = Instant::now();
         // An error is reported when it is to run. Without a warm-up all of it is in the record.
         let point = Point { warm_up: Span(0), ..point.clone() };
-        let record = run_point(&point, Devices::Simulated(device), &stop, &mut Unwatched).ok()?;
+        let record = run_point(&point, Devices::Simulated(device), &stop, &mut Nobody).ok()?;
         let spent = begun.elapsed().as_nanos() as f64;
         let reached = Some(record.window).filter(|reached| *reached > Span(0))?;
         Some(Span((spent * all.0 as f64 / reached.0 as f64) as u64))

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use fathom_report::document::{Document, Threshold, Verdict};
+use fathom_report::page::Page;
 use fathom_report::summary::summary;
-use fathom_report::{csv, markdown, terminal};
+use fathom_report::{csv, markdown};
 
 use super::images::{self, Format};
 use super::read_result::ReadResult;
@@ -70,14 +71,7 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
     if markdown.is_some_and(Option::is_none) {
         output::say_text(markdown::document(&document, level).trim_end_matches('\n'))?;
     } else if !writes {
-        let mut style = outputs::style();
-        if let Some(width) = args.width {
-            style.width = usize::from(width);
-        }
-        let text = terminal::document(&document, level, &style);
-        output::say_text(text.trim_end_matches('\n'))?;
-        output::say("")?;
-        outputs::say_answer(&document, &style)?;
+        outputs::show(&Page::of(&document, level), args.width)?;
     }
     judged(args, &document)
 }

@@ -2,7 +2,7 @@
 
 use fathom_report::page::{Level, watched};
 use fathom_report::watched::WatchedResult;
-use fathom_report::{html, markdown, terminal};
+use fathom_report::{html, markdown};
 
 use super::written::put;
 use super::{browser, outputs};
@@ -29,16 +29,7 @@ pub fn perform(args: &Report, result: &WatchedResult) -> Result<u8, Error> {
             let text = markdown::page(&watched(result, Level::Full));
             output::say_text(text.trim_end_matches('\n'))?;
         }
-        None if args.html.is_none() => {
-            let mut style = outputs::style();
-            style.width = args.width.map_or(style.width, usize::from);
-            let page = watched(result, Level::Short);
-            output::say_text(terminal::page(&page, &style).trim_end_matches('\n'))?;
-            if let Some(answer) = &page.answer {
-                output::say("")?;
-                output::say_text(&terminal::line(answer, &style))?;
-            }
-        }
+        None if args.html.is_none() => outputs::show(&watched(result, Level::Short), args.width)?,
         None => {}
     }
     Ok(exit::MEASURED)

@@ -51,9 +51,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
         None => named_here(&args.consent)?,
     };
     let results = results(args)?;
-    if results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
+    results.leave_stdout();
     let outputs = Outputs::resumed(&results);
     let found = patiently(&args.result, Role::Input, || args.result.canonicalize());
     let path = found.map_err(|cause| {

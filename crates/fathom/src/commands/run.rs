@@ -26,9 +26,7 @@ pub fn perform(args: &Run) -> Result<u8, Error> {
         output::say_text(sim::help().trim_end())?;
         return Ok(exit::MEASURED);
     }
-    if args.results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
+    args.results.leave_stdout();
     let mut asked = Asked::read(&args.request)?;
     let (place, host, spec) = settled::settle(&mut asked)?;
     let spec =

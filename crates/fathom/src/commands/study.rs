@@ -24,9 +24,7 @@ use crate::workload::{Template, keys, shipped};
 pub fn perform(args: &Args) -> Result<u8, Error> {
     let Some(which) = &args.which else { return list() };
     let (start, results) = common(which);
-    if results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
+    results.leave_stdout();
     let (start, results) = (start.clone(), results.clone());
     let (prepared, _) = prepare(args, None)?;
     experiment::perform(prepared, &start, &results)

@@ -21,7 +21,6 @@ use crate::cli::described::Described;
 use crate::cli::searches::{Sustain as Args, SustainArgs};
 use crate::error::Error;
 use crate::hosts::Fleet;
-use crate::output;
 use crate::resolve::{self, Spec};
 use crate::workload::Asked;
 use crate::workload::keys::{self, Table};
@@ -49,9 +48,7 @@ const OF_THE_TEST: [&str; 13] = [
 ///
 /// When the command line, a target or the result file does not allow it.
 pub fn perform(args: &Args) -> Result<u8, Error> {
-    if args.results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
+    args.results.leave_stdout();
     experiment::perform(prepare(args, args.hosts.as_deref(), None)?, &args.start, &args.results)
 }
 
@@ -171,7 +168,7 @@ fn one_of_each(points: &[Point]) -> Vec<Point> {
 /// The typed options, completed by a `[sustain]` of the workload.
 fn as_asked(args: &Args, asked: &Asked) -> Result<Args, Error> {
     let course = match asked.words_of(Table::Sustain, &args.request.typed) {
-        Some(words) => keys::read_sustain(&words)
+        Some(words) => keys::read_as::<SustainArgs>(&words)
             .map_err(|why| Error::option("[sustain]", why, "change it in the workload file"))?,
         None => args.course.clone(),
     };

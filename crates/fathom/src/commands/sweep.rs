@@ -21,7 +21,6 @@ use super::this_machine;
 use crate::cli::args::{OrderArg, Sweep as Args, SweepArgs};
 use crate::cli::axes::{self, AxisArg};
 use crate::error::Error;
-use crate::output;
 use crate::resolve::{Machine, Spec};
 use crate::workload::{Template, keys};
 
@@ -36,9 +35,7 @@ const ENOUGH: f64 = 0.95;
 ///
 /// When the command line, a combination, a target or the result file does not allow it.
 pub fn perform(args: &Args) -> Result<u8, Error> {
-    if args.results.take_stdout() {
-        output::leave_stdout_to_the_document();
-    }
+    args.results.leave_stdout();
     experiment::perform(prepare(args, None)?, &args.start, &args.results)
 }
 
@@ -244,7 +241,7 @@ pub(super) fn asked(
         ));
     }
     let words: Vec<String> = table.words.into_values().flatten().collect();
-    let file = keys::read_sweep(&words)
+    let file = keys::read_as::<SweepArgs>(&words)
         .map_err(|why| Error::option("[sweep]", why, "change it in the workload file"))?;
     let course = SweepArgs {
         repeats: args.course.repeats.or(file.repeats),

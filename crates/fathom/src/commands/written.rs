@@ -84,9 +84,11 @@ pub fn put(path: &Path, label: &str, bytes: impl AsRef<[u8]>) -> Result<(), Erro
 }
 
 impl Results {
-    /// Whether stdout is for a document alone, so that all else goes to stderr.
-    pub fn take_stdout(&self) -> bool {
-        self.json || self.written.paths().any(is_stdout)
+    /// Leaves stdout to a document if one goes there, so that all else goes to stderr.
+    pub fn leave_stdout(&self) {
+        if self.json || self.written.paths().any(is_stdout) {
+            output::leave_stdout_to_the_document();
+        }
     }
 }
 

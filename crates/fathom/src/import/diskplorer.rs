@@ -10,9 +10,10 @@ use fathom_core::Quantile;
 use fathom_core::Refusal;
 use fathom_core::experiment::map::sentences;
 use fathom_core::experiment::{self as core, CellDoubt, CellKind, MapCell, MapFound};
+use fathom_core::measure::Direction;
 use fathom_core::stats::Estimate;
 use fathom_core::verdict::is_code;
-use fathom_report::document::{Found, IoDirection};
+use fathom_report::document::Found;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -130,19 +131,20 @@ fn quantiles(name: &str, list: &[Value]) -> Result<Vec<Quantile>, Refusal> {
 }
 
 fn cell(named: &CellName, job: &Job, quantiles: &[Quantile], allowed_error: f64) -> MapCell {
-    let reads = job.flow(IoDirection::Read);
-    let writes = job.flow(IoDirection::Write);
+    let reads = job.flow(Direction::Read);
+    let writes = job.flow(Direction::Write);
     let told = job.told.as_ref();
-    let kind = told.and_then(|told| kind(told.get("kind")?.as_str()?)).unwrap_or_else(|| {
-        let rate = reads.and_then(|flow| flow.iops).unwrap_or(0.0);
-        let bandwidth = writes.and_then(|flow| flow.bandwidth_bytes).unwrap_or(0.0);
-        // By the comparison of the chart script.
-        let least = 1.0 - allowed_error;
-        match bandwidth.floor() < least * named.bandwidth || rate.floor() < least * named.rate {
-            true => CellKind::Overloaded,
-            false => CellKind::Measured,
-        }
-    });
+    let kind =
+        told.and_then(|told| CellKind::deserialize(told.get("kind")?).ok()).unwrap_or_else(|| {
+            let rate = reads.and_then(|flow| flow.iops).unwrap_or(0.0);
+            let bandwidth = writes.and_then(|flow| flow.bandwidth_bytes).unwrap_or(0.0);
+            // By the comparison of the chart script.
+            let least = 1.0 - allowed_error;
+            match bandwidth.floor() < least * named.bandwidth || rate.floor() < least * named.rate {
+                true => CellKind::Overloaded,
+                false => CellKind::Measured,
+            }
+        });
     let withheld: Vec<f64> = told
         .and_then(|told| told.get("withheld")?.as_array())
         .into_iter()
@@ -176,16 +178,4 @@ fn cell(named: &CellName, job: &Job, quantiles: &[Quantile], allowed_error: f64)
 /// The doubt about a cell, if it is one of this version.
 fn doubt(told: &Value) -> Option<CellDoubt> {
     CellDoubt::deserialize(told).ok().filter(|doubt| is_code(&doubt.code))
-}
-
-/// How a cell is known, by fathom's name for it.
-fn kind(name: &str) -> Option<CellKind> {
-    Some(match name {
-        "measured" => CellKind::Measured,
-        "imprecise" => CellKind::Imprecise,
-        "filled" => CellKind::Filled,
-        "overloaded" => CellKind::Overloaded,
-        "beyond" => CellKind::Beyond,
-        _ => return None,
-    })
 }

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use fathom_core::Refusal;
-use fathom_report::document::{self, IoDirection, JobFlow, JobTimes};
+use fathom_core::measure::Direction;
+use fathom_report::document::{self, JobFlow, JobTimes};
 use serde::de::DeserializeSeed as _;
 use serde_json::Value;
 
@@ -123,8 +124,8 @@ impl Output {
 
 impl Job {
     fn of(job: &Value) -> Self {
-        let flow = |(name, direction): (&str, IoDirection)| flow(job.get(name)?, direction);
-        let both = [("read", IoDirection::Read), ("write", IoDirection::Write)];
+        let flow = |(name, direction): (&str, Direction)| flow(job.get(name)?, direction);
+        let both = [("read", Direction::Read), ("write", Direction::Write)];
         Self {
             name: job.get("jobname").and_then(Value::as_str).unwrap_or("unnamed").to_owned(),
             options: options(job.get("job options")),
@@ -135,7 +136,7 @@ impl Job {
     }
 
     /// Its I/Os in a direction.
-    pub fn flow(&self, direction: IoDirection) -> Option<&JobFlow> {
+    pub fn flow(&self, direction: Direction) -> Option<&JobFlow> {
         self.flows.iter().find(|flow| flow.direction == direction)
     }
 }
@@ -164,7 +165,7 @@ fn whole(value: Option<&Value>) -> Option<u64> {
 }
 
 /// The I/Os in a direction; none if there were none.
-fn flow(value: &Value, direction: IoDirection) -> Option<JobFlow> {
+fn flow(value: &Value, direction: Direction) -> Option<JobFlow> {
     let get = |name: &str| value.get(name);
     let milliseconds = number(get("runtime")).filter(|ms| *ms > 0.0);
     // Before fio 3 there were only KiB.

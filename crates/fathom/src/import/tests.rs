@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use fathom_core::Quantile;
-use fathom_report::document::{CellKind, Found, IoDirection, Job, MapFound};
+use fathom_core::measure::Direction;
+use fathom_report::document::{CellKind, Found, Job, MapFound};
 
 use super::{Imported, Output, import};
 
@@ -45,8 +46,8 @@ fn jobs_are_what_fio_says_of_them() {
     assert_eq!(options, ["libaio", "randread", "4"]);
     // A direction without I/Os is left out. It is not reported as one with zero I/Os.
     let directions = |job: &Job| job.flows.iter().map(|flow| flow.direction).collect::<Vec<_>>();
-    assert_eq!(directions(reads), [IoDirection::Read]);
-    assert_eq!(directions(mixed), [IoDirection::Read, IoDirection::Write]);
+    assert_eq!(directions(reads), [Direction::Read]);
+    assert_eq!(directions(mixed), Direction::BOTH);
     let flow = &reads.flows[0];
     assert_eq!(flow.bandwidth_bytes, Some(56_153_254.0));
     assert_eq!(flow.window_ns, Some(1_001_000_000));

@@ -241,28 +241,3 @@ fn of_io_uring_alone(access: &AccessArgs) -> Result<(), Error> {
     }
     Ok(())
 }
-
-/// Refuses options without a meaning for a simulated device. The sync mode has a meaning there: a
-/// write is durable when it completes, in any mode.
-///
-/// # Errors
-///
-/// When there is such an option.
-pub fn without_effect_in_simulation(typed: &AccessArgs) -> Result<(), Error> {
-    let asked = [
-        ("--buffered", typed.buffered),
-        ("--mmap", typed.mmap),
-        ("--fadvise", typed.fadvise.is_some()),
-        ("--dontcache", typed.dontcache),
-        ("--atomic", typed.atomic),
-        ("--backend", typed.backend != Backend::Auto),
-        ("--polled", typed.polled),
-        ("--sqpoll", typed.sqpoll.is_some()),
-    ];
-    match asked.iter().find(|(_, asked)| *asked) {
-        Some((option, _)) => {
-            Err(Error::option(*option, "it has no effect on a simulated device", "drop it"))
-        }
-        None => Ok(()),
-    }
-}

@@ -4,7 +4,7 @@ use fathom_core::facts::{Target, TargetKind};
 use fathom_core::typed_path;
 use fathom_engine::target::Overwrite;
 
-use super::Spec;
+use super::{Spec, no_effect_in_simulation};
 use crate::cli::described::Described;
 use crate::cli::options::Consent;
 use crate::error::Error;
@@ -40,16 +40,7 @@ pub fn permitted(spec: Spec, described: &Described) -> (Spec, Option<Error>) {
 
 /// A simulated device has no data to overwrite.
 pub(super) fn no_consent_in_simulation(described: &Described) -> Result<(), Error> {
-    let typed = [
-        ("--overwrite", described.consent.overwrite),
-        ("--destroy", !described.consent.destroy.is_empty()),
-    ];
-    match typed.into_iter().find(|(_, typed)| *typed) {
-        Some((option, _)) => {
-            Err(Error::option(option, "it has no effect on a simulated device", "drop it"))
-        }
-        None => Ok(()),
-    }
+    described.consent.first().map_or(Ok(()), |option| Err(no_effect_in_simulation(option)))
 }
 
 /// The consent, given which targets are written and which were found in a folder: there are many of

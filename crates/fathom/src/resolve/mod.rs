@@ -260,9 +260,6 @@ fn contradictions(args: &StreamArgs) -> Result<(), Error> {
 
 /// Settings without a meaning for a simulated device.
 fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
-    let refuse = |option: &str| {
-        Err(Error::option(option, "it has no effect on a simulated device", "drop it"))
-    };
     if let Some(second) = args.aims.get(1) {
         return Err(Error::option(
             second.path.display().to_string(),
@@ -270,19 +267,30 @@ fn without_effect_in_simulation(args: &StreamArgs) -> Result<(), Error> {
             "name one target",
         ));
     }
-    access::without_effect_in_simulation(&args.access)?;
-    if args.load.trim_share > 0.0 {
-        return refuse("--trim-share");
+    let (load, access) = (&args.load, &args.access);
+    // The sync mode has a meaning there: a write is durable when it completes, in any mode.
+    let typed = [
+        ("--buffered", access.buffered),
+        ("--mmap", access.mmap),
+        ("--fadvise", access.fadvise.is_some()),
+        ("--dontcache", access.dontcache),
+        ("--atomic", access.atomic),
+        ("--backend", access.backend != Backend::Auto),
+        ("--polled", access.polled),
+        ("--sqpoll", access.sqpoll.is_some()),
+        ("--trim-share", load.trim_share > 0.0),
+        ("--realtime", load.realtime),
+        ("--cpus", load.cpus.is_some()),
+        ("--io-priority", load.io_priority.is_some()),
+        ("--large-pages", load.large_pages),
+    ];
+    match typed.into_iter().find(|(_, typed)| *typed) {
+        Some((option, _)) => Err(no_effect_in_simulation(option)),
+        None => Ok(()),
     }
-    for (option, typed) in [
-        ("--realtime", args.load.realtime),
-        ("--cpus", args.load.cpus.is_some()),
-        ("--io-priority", args.load.io_priority.is_some()),
-        ("--large-pages", args.load.large_pages),
-    ] {
-        if typed {
-            return refuse(option);
-        }
-    }
-    Ok(())
+}
+
+/// The refusal of an option that only a real target knows.
+fn no_effect_in_simulation(option: &str) -> Error {
+    Error::option(option, "it has no effect on a simulated device", "drop it")
 }

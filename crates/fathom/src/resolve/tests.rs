@@ -688,6 +688,10 @@ const RUN_REFUSALS: &[(&[&str], &[&str])] = &[
     (&["sim:queue", "--sqpoll"], &["--sqpoll", "simulated", "drop it"]),
     (&["sim:queue", "--overwrite", "--read-share", "0"], &["--overwrite", "simulated"]),
     (&["sim:queue", "--destroy", "f", "--read-share", "0"], &["--destroy", "simulated"]),
+    (
+        &["sim:queue", "--destroy-in-use", "f", "--read-share", "0"],
+        &["--destroy-in-use", "simulated"],
+    ),
 ];
 
 #[test]

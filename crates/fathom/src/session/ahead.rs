@@ -14,10 +14,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use fathom_core::Span;
 use fathom_core::measure::Record;
 use fathom_core::spec::Point;
-use fathom_engine::{Devices, Observer, Phase, Progress, RunError, run_point, sim};
+use fathom_engine::{Devices, Observer, Progress, RunError, run_point, sim};
 
 use crate::signals;
 
@@ -238,8 +237,6 @@ impl Teller {
 }
 
 impl Observer for Teller {
-    fn phase(&mut self, _: Phase, _: Span) {}
-
     fn progress(&mut self, progress: &Progress) {
         self.tell(Told::Progress(progress.clone()));
     }
@@ -253,8 +250,8 @@ impl Observer for Teller {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::Bytes;
     use fathom_core::spec::{Pacing, Rated, Region, Stream};
+    use fathom_core::{Bytes, Span};
 
     use super::*;
 
@@ -270,8 +267,6 @@ mod tests {
     }
 
     impl Observer for Watches {
-        fn phase(&mut self, _: Phase, _: Span) {}
-
         fn progress(&mut self, _: &Progress) {
             self.told += 1;
         }

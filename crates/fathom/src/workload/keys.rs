@@ -8,11 +8,11 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, ArgAction, CommandFactory, Parser};
+use clap::{Arg, ArgAction, Args as ClapArgs};
 
 use super::file::Value;
 use crate::cli::args::{Map, SweepArgs};
-use crate::cli::options::{AccessArgs, LoadArgs};
+use crate::cli::options::{AccessArgs, LoadArgs, alone};
 use crate::cli::searches::{PeakArgs, SustainArgs};
 use crate::cli::values::nearest;
 
@@ -29,9 +29,31 @@ pub const COMMON: [&str; 9] = [
     "promised-latency",
 ];
 
-/// The options of a stream and of its run, alone.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true, disable_help_flag = true)]
+/// Options that are only valid on the command line: consent, how it begins, and the destinations of
+/// results.
+const NEVER_IN_A_FILE: [&str; 18] = [
+    "overwrite",
+    "destroy",
+    "destroy-in-use",
+    "yes",
+    "plan",
+    "out",
+    "results",
+    "html",
+    "open",
+    "markdown",
+    "csv",
+    "csv-series",
+    "svg",
+    "png",
+    "trace",
+    "json",
+    "details",
+    "fail-if",
+];
+
+/// The options of a stream and of its run.
+#[derive(Debug, ClapArgs)]
 struct Words {
     #[command(flatten)]
     load: LoadArgs,
@@ -39,14 +61,36 @@ struct Words {
     access: AccessArgs,
 }
 
-/// Every key, in the order of the help.
-pub fn all() -> Vec<Arg> {
-    Words::command().get_arguments().filter(|arg| arg.get_long().is_some()).cloned().collect()
+/// These options as keys, in the order of the help.
+fn keys_of<T: ClapArgs>() -> Vec<Arg> {
+    let is_key = |arg: &&Arg| arg.get_long().is_some_and(|name| !NEVER_IN_A_FILE.contains(&name));
+    alone::<T>().get_arguments().filter(is_key).cloned().collect()
 }
 
-/// The names of every key.
+fn names_of(keys: &[Arg]) -> Vec<String> {
+    keys.iter().filter_map(|arg| arg.get_long().map(ToOwned::to_owned)).collect()
+}
+
+/// Reads the words of these options.
+///
+/// # Errors
+///
+/// When one cannot be read, or they contradict each other: gives the reason, for the user.
+pub fn read_as<T: ClapArgs>(
+    words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<T, String> {
+    let matches = alone::<T>().try_get_matches_from(words);
+    matches.and_then(|matches| T::from_arg_matches(&matches)).map_err(|error| reason(&error))
+}
+
+/// Every key of a stream and of its run.
+pub fn all() -> Vec<Arg> {
+    keys_of::<Words>()
+}
+
+/// Their names.
 pub fn names() -> Vec<String> {
-    all().iter().filter_map(|arg| arg.get_long().map(ToOwned::to_owned)).collect()
+    names_of(&all())
 }
 
 /// Whether the key belongs to the whole run.
@@ -76,26 +120,18 @@ pub fn may_be_list(arg: &Arg) -> bool {
 /// When it takes no such value: gives the reason, for the user.
 pub fn words(key: &str, value: &Value) -> Result<Vec<String>, String> {
     let words = words_of(&all(), key, value)?;
-    Words::try_parse_from(&words).map_err(|error| reason(&error))?;
+    read(&words)?;
     Ok(words)
-}
-
-/// The options of a sweep, alone.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true, disable_help_flag = true)]
-struct SweepWords {
-    #[command(flatten)]
-    course: SweepArgs,
 }
 
 /// Every key of `[sweep]` but its axes.
 pub fn sweep_keys() -> Vec<Arg> {
-    SweepWords::command().get_arguments().filter(|arg| arg.get_long().is_some()).cloned().collect()
+    keys_of::<SweepArgs>()
 }
 
 /// Their names.
 pub fn sweep_names() -> Vec<String> {
-    sweep_keys().iter().filter_map(|arg| arg.get_long().map(ToOwned::to_owned)).collect()
+    names_of(&sweep_keys())
 }
 
 /// As [`words`], of a key of `[sweep]`.
@@ -105,65 +141,9 @@ pub fn sweep_names() -> Vec<String> {
 /// As [`words`].
 pub fn sweep_words(key: &str, value: &Value) -> Result<Vec<String>, String> {
     let words = words_of(&sweep_keys(), key, value)?;
-    read_sweep(&words)?;
+    read_as::<SweepArgs>(&words)?;
     Ok(words)
 }
-
-/// Reads the words of a sweep.
-///
-/// # Errors
-///
-/// When one cannot be.
-pub fn read_sweep(words: &[String]) -> Result<SweepArgs, String> {
-    SweepWords::try_parse_from(words).map(|read| read.course).map_err(|error| reason(&error))
-}
-
-/// A map, alone.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true, disable_help_flag = true)]
-struct MapWords {
-    #[command(flatten)]
-    map: Map,
-}
-
-/// The options of a search for a peak, alone.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true, disable_help_flag = true)]
-struct PeakWords {
-    #[command(flatten)]
-    search: PeakArgs,
-}
-
-/// The options of rounds until a steady state, alone.
-#[derive(Debug, Parser)]
-#[command(no_binary_name = true, disable_help_flag = true)]
-struct SustainWords {
-    #[command(flatten)]
-    course: SustainArgs,
-}
-
-/// Options that are only valid on the command line: consent, how it begins, and the destinations of
-/// results.
-const NEVER_IN_A_FILE: [&str; 18] = [
-    "overwrite",
-    "destroy",
-    "destroy-in-use",
-    "yes",
-    "plan",
-    "out",
-    "results",
-    "html",
-    "open",
-    "markdown",
-    "csv",
-    "csv-series",
-    "svg",
-    "png",
-    "trace",
-    "json",
-    "details",
-    "fail-if",
-];
 
 /// A table of a workload file whose keys are the options of an experiment. The table of a sweep has
 /// axes as well and is not one of these.
@@ -192,15 +172,11 @@ impl Table {
 
     /// Every key.
     pub fn keys(self) -> Vec<Arg> {
-        let command = match self {
-            Self::Map => MapWords::command(),
-            Self::Peak => PeakWords::command(),
-            Self::Sustain => SustainWords::command(),
-        };
-        let all = command
-            .get_arguments()
-            .filter(|arg| arg.get_long().is_some_and(|name| !NEVER_IN_A_FILE.contains(&name)));
-        all.cloned().collect()
+        match self {
+            Self::Map => keys_of::<Map>(),
+            Self::Peak => keys_of::<PeakArgs>(),
+            Self::Sustain => keys_of::<SustainArgs>(),
+        }
     }
 
     /// As [`words`], of one of its keys.
@@ -212,29 +188,11 @@ impl Table {
         let words = words_of(&self.keys(), key, value)?;
         match self {
             Self::Map => read_map(&words, Path::new("target")).map(|_| ()),
-            Self::Peak => read_peak(&words).map(|_| ()),
-            Self::Sustain => read_sustain(&words).map(|_| ()),
+            Self::Peak => read_as::<PeakArgs>(&words).map(|_| ()),
+            Self::Sustain => read_as::<SustainArgs>(&words).map(|_| ()),
         }?;
         Ok(words)
     }
-}
-
-/// Reads the words of a search for a peak.
-///
-/// # Errors
-///
-/// When one cannot be.
-pub fn read_peak(words: &[String]) -> Result<PeakArgs, String> {
-    PeakWords::try_parse_from(words).map(|read| read.search).map_err(|error| reason(&error))
-}
-
-/// Reads the words of rounds until a steady state.
-///
-/// # Errors
-///
-/// When one cannot be.
-pub fn read_sustain(words: &[String]) -> Result<SustainArgs, String> {
-    SustainWords::try_parse_from(words).map(|read| read.course).map_err(|error| reason(&error))
 }
 
 /// Reads the words of a map of a target.
@@ -244,8 +202,7 @@ pub fn read_sustain(words: &[String]) -> Result<SustainArgs, String> {
 /// When one cannot be.
 pub fn read_map(words: &[String], target: &Path) -> Result<Map, String> {
     let words = words.iter().map(OsString::from);
-    let words = words.chain([OsString::from("--"), target.as_os_str().to_owned()]);
-    MapWords::try_parse_from(words).map(|read| read.map).map_err(|error| reason(&error))
+    read_as(words.chain([OsString::from("--"), target.as_os_str().to_owned()]))
 }
 
 fn words_of(known: &[Arg], key: &str, value: &Value) -> Result<Vec<String>, String> {
@@ -278,10 +235,7 @@ fn words_of(known: &[Arg], key: &str, value: &Value) -> Result<Vec<String>, Stri
 ///
 /// When they contradict each other.
 pub fn read(words: &[String]) -> Result<(LoadArgs, AccessArgs), String> {
-    match Words::try_parse_from(words) {
-        Ok(read) => Ok((read.load, read.access)),
-        Err(error) => Err(reason(&error)),
-    }
+    read_as::<Words>(words).map(|read| (read.load, read.access))
 }
 
 /// The reason of clap's refusal, without the command line, which nobody has typed.

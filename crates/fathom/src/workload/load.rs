@@ -340,6 +340,12 @@ impl Loaded {
     ) -> Result<Described, Error> {
         let typed = self.typed(args)?;
         let varied = self.vary(settings, &typed)?;
+        // An amount counts from the first I/O: the file's warm-up could take all of it.
+        let mut named = typed.keys().chain(varied.iter().map(|one| &one.key));
+        if named.any(|key| key == "stop-after" || key == "passes") && !typed.contains_key("warm-up")
+        {
+            self.keys.remove("warm-up");
+        }
         let sections = match self.streams.is_empty() {
             true => Vec::from([None]),
             false => self.streams.iter().cloned().map(Some).collect(),

@@ -78,11 +78,14 @@ fn schema() -> Value {
     })
 }
 
+/// The descriptions of keys, by their names.
+fn properties(keys: &[Arg]) -> Map<String, Value> {
+    keys.iter().map(|arg| (arg.get_long().unwrap_or_default().to_owned(), key(arg))).collect()
+}
+
 /// The description of a sweep.
 fn sweep() -> Value {
-    let keys = keys::sweep_keys();
-    let mut properties: Map<String, Value> =
-        keys.iter().map(|arg| (arg.get_long().unwrap_or_default().to_owned(), key(arg))).collect();
+    let mut properties = properties(&keys::sweep_keys());
     let part = json!({ "type": ["string", "number", "boolean", "array"] });
     let values = json!({
         "description": "A list of values, or a string such as \"1,2,4..256\".",
@@ -115,13 +118,10 @@ fn table_of(of: Table) -> Value {
         Table::Peak => "What `fathom peak` searches for.",
         Table::Sustain => "How `fathom sustain` goes about it.",
     };
-    let keys = of.keys();
-    let properties: Map<String, Value> =
-        keys.iter().map(|arg| (arg.get_long().unwrap_or_default().to_owned(), key(arg))).collect();
     json!({
         "type": "object",
         "description": about,
-        "properties": properties,
+        "properties": properties(&of.keys()),
         "additionalProperties": false,
     })
 }

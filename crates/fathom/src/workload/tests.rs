@@ -9,8 +9,9 @@ use fathom_core::{Bytes, Span};
 
 use super::keys::Table;
 use super::{Asked, shipped};
-use crate::cli::args::{Args, Command};
+use crate::cli::args::{Args, Command, SweepArgs};
 use crate::cli::options::{Request, Typed};
+use crate::cli::searches::PeakArgs;
 use crate::resolve::{self, Machine, Spec};
 
 const MACHINE: Machine<'_> = Machine {
@@ -124,6 +125,24 @@ fn every_example_can_be_run() {
         assert!(all.iter().any(Result::is_ok), "{path}: {all:#?}");
     }
     assert!(tried >= 19, "{}", folder.display());
+}
+
+#[test]
+fn a_typed_amount_takes_the_warm_up_of_a_file_away() {
+    let files = Files::one("warm-up = '5s'\n");
+    let warm_up =
+        |typed: &[(&str, &str)]| {
+            let mut request = request(&[files.path().as_str(), "f"]);
+            request.typed.extend(typed.iter().map(|&(name, value)| Typed {
+                name: name.to_owned(),
+                value: Some(value.to_owned()),
+            }));
+            settle_request(&request).unwrap().points[0].warm_up
+        };
+    assert_eq!(warm_up(&[]), Span::from_secs(5));
+    assert_eq!(warm_up(&[("stop-after", "100 ios")]), Span(0));
+    assert_eq!(warm_up(&[("passes", "2")]), Span(0));
+    assert_eq!(warm_up(&[("passes", "2"), ("warm-up", "1s")]), Span::from_secs(1));
 }
 
 const TWO: &str = "\
@@ -327,7 +346,10 @@ fn a_sweep_in_a_file_has_axes_and_a_course() {
     assert_eq!(names, ["users.block-size", "duration", "depth", "targets"]);
     assert_eq!(sweep.axes[2].labels, ["1", "2", "3"]);
     assert_eq!(sweep.axes[3].labels, ["a", "a+b"]);
-    assert_eq!(super::keys::read_sweep(&sweep.words["repeats"]).unwrap().repeats, Some(3));
+    assert_eq!(
+        super::keys::read_as::<SweepArgs>(&sweep.words["repeats"]).unwrap().repeats,
+        Some(3)
+    );
 
     let setting = [("users.block-size", "8192"), ("duration", "2s"), ("targets", "a+b")];
     let described = template.describe(&setting).unwrap().described;
@@ -440,7 +462,7 @@ fn what_an_experiment_does_may_stand_in_a_table_of_its_own() {
     let asked = Asked::read_for(&args, Table::Peak).unwrap();
     let words = asked.words_of(Table::Peak, &[typed, other]).unwrap();
     assert_eq!(words, ["--official=none", "--up-to=16"]);
-    assert_eq!(super::keys::read_peak(&words).unwrap().up_to.as_deref(), Some("16"));
+    assert_eq!(super::keys::read_as::<PeakArgs>(&words).unwrap().up_to.as_deref(), Some("16"));
     assert_eq!(asked.words_of(Table::Sustain, &[]).unwrap(), ["--rounds=9"]);
     assert!(asked.words_of(Table::Map, &[]).is_none());
     // A command without such a table does something else.

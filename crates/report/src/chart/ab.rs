@@ -5,8 +5,7 @@ use fathom_core::measure::Histogram;
 use fathom_core::{Quantile, stats};
 
 use super::{
-    Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, labeled, linear_ticks,
-    trial,
+    Axis, Chart, Dot, Form, Lines, Paint, Plot, Scale, Series, Shape, labeled, linear_ticks, trial,
 };
 use crate::document::{AbFound, Document, Role, Trial, Verdict};
 use crate::figures::{self, TrialPart};
@@ -40,13 +39,7 @@ pub fn charts(document: &Document, found: &AbFound) -> Vec<Chart> {
 }
 
 fn chart(name: &str, title: String, caption: String, lines: Lines) -> Chart {
-    Chart {
-        name: name.to_owned(),
-        title,
-        caption,
-        panels: Vec::from([Panel { title: String::new(), plot: Plot::Lines(lines) }]),
-        one_at_a_time: false,
-    }
+    Chart::of_one(name, title, caption, Plot::Lines(lines))
 }
 
 /// The response times of all trials of a side that count.
@@ -93,13 +86,7 @@ fn ratios(found: &AbFound, a: &Spot<'_>, b: &Spot<'_>) -> Lines {
     let last = pairs.iter().map(|[one, _]| number(one)).fold(2.0, f64::max);
     let margin = 1.0 + found.margin;
     for (name, level) in [("", 1.0 / margin), ("", 1.0), ("margin", margin)] {
-        let dot = |x: f64| Dot {
-            x,
-            y: Some(level),
-            half: None,
-            label: String::new(),
-            about: String::new(),
-        };
+        let dot = |x: f64| Dot::plain(x, Some(level), "");
         series.push(Series {
             name: name.to_owned(),
             paint: if level == 1.0 { Paint::Ink } else { Paint::Muted },
@@ -133,13 +120,7 @@ fn ratio([a, b]: [&Trial; 2], of: &dyn Fn(&Trial) -> Option<f64>) -> Option<Dot>
         number(a),
         figures::moment(&a.started.clone().min(b.started.clone()))
     );
-    ratio.is_finite().then(|| Dot {
-        x: number(a),
-        y: Some(ratio),
-        half: None,
-        label: String::new(),
-        about,
-    })
+    ratio.is_finite().then(|| Dot::plain(number(a), Some(ratio), about))
 }
 
 fn iops(trial: &Trial) -> Option<f64> {

@@ -3,7 +3,7 @@
 use fathom_core::figures::{percent, time};
 use fathom_core::watch::{Band, Breakdown, FlowBreakdown, Operation, Parts};
 
-use super::{Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series};
+use super::{Axis, Chart, Dot, Form, Lines, Paint, Plot, Scale, Series};
 use crate::figures;
 
 /// The operation, for one of its I/Os and for several.
@@ -32,14 +32,13 @@ pub fn charts(breakdown: &Breakdown, number: usize) -> Vec<Chart> {
     let with_bands = breakdown.flows.iter().filter(|flow| flow.bands.len() > 1);
     let chart = |flow: &FlowBreakdown| {
         let (one, many) = names(flow.operation);
-        Chart {
-            name: format!("parts-{one}-{number}"),
-            title: format!("Where the time of {many} went"),
-            caption: "Share of the service time, from the fastest I/Os at the left to the slowest."
+        Chart::of_one(
+            format!("parts-{one}-{number}"),
+            format!("Where the time of {many} went"),
+            "Share of the service time, from the fastest I/Os at the left to the slowest."
                 .to_owned(),
-            panels: Vec::from([Panel { title: String::new(), plot: Plot::Lines(shares(flow)) }]),
-            one_at_a_time: false,
-        }
+            Plot::Lines(shares(flow)),
+        )
     };
     with_bands.map(chart).collect()
 }
@@ -60,7 +59,7 @@ fn shares(flow: &FlowBreakdown) -> Lines {
                 percent(share)
             );
             let y = Some(share * 100.0);
-            Some(Dot { x: place as f64, y, half: None, label: String::new(), about })
+            Some(Dot::plain(place as f64, y, about))
         });
         Series {
             name: name.to_owned(),

@@ -39,7 +39,7 @@ pub fn charts(compared: &Compared<'_>) -> Vec<Chart> {
 }
 
 fn plain(x: f64, y: f64, about: String) -> Dot {
-    Dot { x, y: Some(y), half: None, label: String::new(), about }
+    Dot::plain(x, Some(y), about)
 }
 
 fn chart(name: &str, title: String, caption: String, panels: Vec<Panel>) -> Option<Chart> {
@@ -116,12 +116,7 @@ fn over_time(compared: &Compared<'_>) -> Option<Chart> {
         if series.is_empty() || panels.len() == PANELS {
             continue;
         }
-        let axis = |title: &str| Axis {
-            title: title.to_owned(),
-            scale: Scale::FromZero,
-            ticks: Vec::new(),
-            range: None,
-        };
+        let axis = |title: &str| Axis::plain(title, Scale::FromZero);
         let lines = Lines { x: axis("seconds"), y: axis("IOPS"), band: None, series };
         let title = panel_name(compared, nth, &only.pair.name);
         panels.push(Panel { title, plot: Plot::Lines(lines) });
@@ -209,7 +204,7 @@ fn ratios(pair: &ComparedPair<'_>, figure: &ComparedFigure) -> Lines {
         range: Some((0.5, last + 0.5)),
     };
     let title = format!("ratio of {}", figure_in_words(&figure.figure));
-    let y = Axis { title, scale: Scale::Linear, ticks: Vec::new(), range: None };
+    let y = Axis::plain(title, Scale::Linear);
     Lines { x, y, band: None, series }
 }
 
@@ -329,12 +324,7 @@ fn curve(points: &[&Placed<'_>], axis: &str, figure: &str, names: [&str; 2]) -> 
     let x = Axis { title: axis.to_owned(), scale, ticks, range: None };
     let y = match is_time {
         true => Axis::of_ratios(format!("{figure}, ms (logarithmic)"), &series),
-        false => Axis {
-            title: "I/Os per second".to_owned(),
-            scale: Scale::FromZero,
-            ticks: Vec::new(),
-            range: None,
-        },
+        false => Axis::plain("I/Os per second", Scale::FromZero),
     };
     Lines { x, y, band: None, series }
 }

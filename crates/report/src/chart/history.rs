@@ -2,7 +2,7 @@
 
 use fathom_core::Utc;
 
-use super::{Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape};
+use super::{Axis, Chart, Dot, Form, Lines, Paint, Plot, Scale, Series, Shape};
 use crate::document::Metric;
 use crate::figures;
 use crate::history::{HistorySeries, HistoryValue};
@@ -34,12 +34,8 @@ fn unit(metric: Metric) -> (String, f64) {
 pub fn of_series(series: &HistorySeries, nth: usize) -> Chart {
     let (name, divisor) = unit(series.figure);
     let x = |value: &HistoryValue| value.created_unix_ns as f64 / DAY;
-    let dot = |value: &HistoryValue, about: String| Dot {
-        x: x(value),
-        y: Some(value.value / divisor),
-        half: None,
-        label: String::new(),
-        about,
+    let dot = |value: &HistoryValue, about: String| {
+        Dot::plain(x(value), Some(value.value / divisor), about)
     };
     let about = |value: &HistoryValue| {
         let text = series.figure.text(value.value);
@@ -72,27 +68,22 @@ pub fn of_series(series: &HistorySeries, nth: usize) -> Chart {
         ));
     }
     let point = if series.point.is_empty() { String::new() } else { format!("{}: ", series.point) };
-    Chart {
-        name: format!("history-{nth}"),
-        title: format!("{point}{} over time", crate::history::capital(&series.figure.name())),
-        caption: "Each dot is a result. The line is the geometric mean between two changes."
-            .to_owned(),
-        panels: Vec::from([Panel {
-            title: String::new(),
-            plot: Plot::Lines(Lines {
-                x: dates(&series.values),
-                y: Axis {
-                    title: name,
-                    scale: Scale::Linear,
-                    ticks: Vec::new(),
-                    range: range(&series.values).map(|(low, high)| (low / divisor, high / divisor)),
-                },
-                band: None,
-                series: all,
-            }),
-        }]),
-        one_at_a_time: false,
-    }
+    Chart::of_one(
+        format!("history-{nth}"),
+        format!("{point}{} over time", crate::history::capital(&series.figure.name())),
+        "Each dot is a result. The line is the geometric mean between two changes.".to_owned(),
+        Plot::Lines(Lines {
+            x: dates(&series.values),
+            y: Axis {
+                title: name,
+                scale: Scale::Linear,
+                ticks: Vec::new(),
+                range: range(&series.values).map(|(low, high)| (low / divisor, high / divisor)),
+            },
+            band: None,
+            series: all,
+        }),
+    )
 }
 
 /// The ends of the axis of values, some room around them: noise does not fill it.

@@ -2,7 +2,7 @@
 
 use fathom_core::facts::short_names;
 use fathom_core::hosts::outliers;
-use fathom_core::stats::Estimate;
+use fathom_core::stats::{Estimate, median};
 
 use super::{Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape};
 use crate::document::{HostTrial, Trial};
@@ -81,7 +81,8 @@ fn lines(hosts: &[&HostTrial], figure: &HostFigure) -> Lines {
         (!series.dots.is_empty()).then_some(series)
     };
     let last = hosts.len() as f64 - 1.0;
-    let middle = median(measured.iter().map(|(_, one)| one.value).collect());
+    let mut values: Vec<f64> = measured.iter().map(|(_, one)| one.value).collect();
+    let middle = if values.len() < 3 { None } else { median(&mut values) };
     let middle = middle.map(|value| {
         let end = |x: f64| Dot { x, half: None, ..dot((0, Estimate { value, half_width: None })) };
         let dots = [end(-0.4), end(last + 0.4)];
@@ -112,12 +113,7 @@ fn lines(hosts: &[&HostTrial], figure: &HostFigure) -> Lines {
     let series: Vec<Series> = series.into_iter().flatten().collect();
     let y = match figure.is_ratio {
         true => Axis::of_ratios(figure.axis.to_owned(), &series),
-        false => Axis {
-            title: figure.axis.to_owned(),
-            scale: Scale::FromZero,
-            ticks: Vec::new(),
-            range: None,
-        },
+        false => Axis::plain(figure.axis.to_owned(), Scale::FromZero),
     };
     Lines { x: host_axis(hosts), y, band: None, series }
 }
@@ -151,15 +147,4 @@ fn about(host: &HostTrial) -> String {
         (None, verdict) => verdict.map_or("unknown", |one| one.name()).to_owned(),
     });
     lines.join("\n")
-}
-
-/// The middle of several values; none of fewer than three.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0..3 => None,
-        even if even % 2 == 0 => Some(f64::midpoint(values[middle - 1], values[middle])),
-        _ => Some(values[middle]),
-    }
 }

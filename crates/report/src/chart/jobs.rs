@@ -1,9 +1,10 @@
 //! The charts of another program's jobs: throughput and service times, job by job.
 
 use fathom_core::Quantile;
+use fathom_core::measure::Direction;
 
 use super::{Axis, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape};
-use crate::document::{Document, IoDirection, Job, JobFlow, JobsFound};
+use crate::document::{Document, Job, JobFlow, JobsFound};
 use crate::figures;
 
 /// The percentiles in the charts and in the tables.
@@ -49,7 +50,7 @@ pub fn charts(document: &Document, found: &JobsFound) -> Vec<Chart> {
             rate("MiB/s", &|flow| flow.bandwidth_bytes.map(figures::mib)),
         ),
     ]);
-    let panels: Vec<Panel> = [IoDirection::Read, IoDirection::Write]
+    let panels: Vec<Panel> = Direction::BOTH
         .into_iter()
         .filter_map(|direction| times(found, &places, direction))
         .collect();
@@ -107,7 +108,7 @@ impl Places {
                 let range = Some((first / room, last * room));
                 Axis { title, scale: Scale::Log, ticks, range }
             }
-            false => Axis { title, scale: Scale::Linear, ticks: Vec::new(), range: None },
+            false => Axis::plain(title, Scale::Linear),
         }
     }
 
@@ -118,7 +119,7 @@ impl Places {
 
 /// A line or bars for each direction.
 fn throughput(found: &JobsFound, places: &Places, title: &str, of: FlowFigure<'_>) -> Lines {
-    let series = [IoDirection::Read, IoDirection::Write].into_iter().enumerate();
+    let series = Direction::BOTH.into_iter().enumerate();
     let series = series.filter_map(|(nth, direction)| {
         let dots = dots(found, places, direction, of);
         let name = if nth == 0 { "read" } else { "write" }.to_owned();
@@ -127,14 +128,14 @@ fn throughput(found: &JobsFound, places: &Places, title: &str, of: FlowFigure<'_
     });
     Lines {
         x: places.axis(found),
-        y: Axis { title: title.to_owned(), scale: Scale::FromZero, ticks: Vec::new(), range: None },
+        y: Axis::plain(title, Scale::FromZero),
         band: None,
         series: series.collect(),
     }
 }
 
 /// The percentiles of a direction; none if none is known.
-fn times(found: &JobsFound, places: &Places, direction: IoDirection) -> Option<Panel> {
+fn times(found: &JobsFound, places: &Places, direction: Direction) -> Option<Panel> {
     let series = QUANTILES.into_iter().enumerate().filter_map(|(nth, quantile)| {
         let of = |flow: &JobFlow| flow.service_time.at(quantile).map(|ns| ns / 1e6);
         let dots = dots(found, places, direction, &of);
@@ -148,8 +149,8 @@ fn times(found: &JobsFound, places: &Places, direction: IoDirection) -> Option<P
     });
     let series: Vec<Series> = series.collect();
     let title = match direction {
-        IoDirection::Read => "reads",
-        IoDirection::Write => "writes",
+        Direction::Read => "reads",
+        Direction::Write => "writes",
     };
     let y = Axis::of_ratios("service time, ms (logarithmic)".to_owned(), &series);
     (!series.is_empty()).then(|| Panel {
@@ -158,24 +159,19 @@ fn times(found: &JobsFound, places: &Places, direction: IoDirection) -> Option<P
     })
 }
 
-fn dots(
-    found: &JobsFound,
-    places: &Places,
-    direction: IoDirection,
-    of: FlowFigure<'_>,
-) -> Vec<Dot> {
+fn dots(found: &JobsFound, places: &Places, direction: Direction, of: FlowFigure<'_>) -> Vec<Dot> {
     let each = found.jobs.iter().zip(&places.at);
     each.filter_map(|(job, x)| {
         let flow = job.flows.iter().find(|flow| flow.direction == direction)?;
         let y = Some(of(flow)?);
-        Some(Dot { x: *x, y, half: None, label: String::new(), about: about(job, flow) })
+        Some(Dot::plain(*x, y, about(job, flow)))
     })
     .collect()
 }
 
 /// All facts about a job in one direction, line by line.
 fn about(job: &Job, flow: &JobFlow) -> String {
-    let mut lines = Vec::from([format!("{}, {}s", job.name, flow.direction_name())]);
+    let mut lines = Vec::from([format!("{}, {}s", job.name, flow.direction.name())]);
     lines.extend(flow.iops.map(|iops| format!("{} IOPS", figures::significant(iops))));
     let mib = flow.bandwidth_bytes.map(figures::mib);
     lines.extend(mib.map(|mib| format!("{} MiB/s", figures::significant(mib))));

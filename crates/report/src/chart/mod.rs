@@ -40,6 +40,20 @@ pub struct Chart {
     pub one_at_a_time: bool,
 }
 
+impl Chart {
+    /// A chart of one plot.
+    fn of_one(
+        name: impl Into<String>,
+        title: impl Into<String>,
+        caption: impl Into<String>,
+        plot: Plot,
+    ) -> Self {
+        let panels = Vec::from([Panel { title: String::new(), plot }]);
+        let (name, title, caption) = (name.into(), title.into(), caption.into());
+        Self { name, title, caption, panels, one_at_a_time: false }
+    }
+}
+
 /// One plot of a chart.
 #[derive(Clone, Debug)]
 pub struct Panel {
@@ -194,6 +208,13 @@ pub struct Dot {
     pub label: String,
     /// All facts about it, line by line.
     pub about: String,
+}
+
+impl Dot {
+    /// A value without an interval and without a label.
+    fn plain(x: f64, y: Option<f64>, about: impl Into<String>) -> Self {
+        Self { x, y, half: None, label: String::new(), about: about.into() }
+    }
 }
 
 /// Cells in colors on two axes of steps.
@@ -372,8 +393,7 @@ pub fn mark_name(cover: Option<Cover>) -> &'static str {
 
 /// The charts of a document's experiment, the most informative one first; none for a run.
 pub fn charts(document: &Document) -> Vec<Chart> {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    match found {
+    match document.found() {
         Some(Found::Sweep(_)) => sweep::charts(document, &Results::of(document, &[Role::Result])),
         Some(Found::Peak(found)) => peak::charts(document, found),
         Some(Found::Map(found)) => map::charts(document, found),
@@ -505,6 +525,11 @@ impl Heat {
 }
 
 impl Axis {
+    /// An axis whose ticks and ends follow from the values.
+    fn plain(title: impl Into<String>, scale: Scale) -> Self {
+        Self { title: title.into(), scale, ticks: Vec::new(), range: None }
+    }
+
     /// The end of an axis of ratios for a value and its half-width. An interval that reaches to
     /// zero would make it endless.
     fn ends_of_ratio(value: f64, half: f64) -> (f64, f64) {

@@ -2,9 +2,7 @@
 
 use fathom_core::{Bytes, Span};
 
-use super::{
-    Axis, BARS, Chart, Dot, EDGE, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, loops,
-};
+use super::{Axis, BARS, Chart, Dot, EDGE, Form, Lines, Paint, Plot, Scale, Series, Shape, loops};
 use crate::document::{Document, Estimate, PeakFound, Probe};
 use crate::figures;
 use crate::results::refuted;
@@ -127,14 +125,13 @@ fn families(found: &PeakFound, dots: &[(f64, Dot)]) -> Vec<Series> {
     .collect()
 }
 
-/// A straight line at a height, from one end of the dots to the other.
-fn rule(name: String, paint: Paint, height: f64, dots: &[(f64, Dot)]) -> Series {
-    let xs = dots.iter().map(|(_, dot)| dot.x);
-    let (low, high) =
-        xs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-    let dot = |x| Dot { x, y: Some(height), half: None, label: String::new(), about: name.clone() };
+/// A straight line at a height, from one end of the dots to the other; none without dots.
+fn rule(name: String, paint: Paint, height: f64, dots: &[(f64, Dot)]) -> Option<Series> {
+    let ends = dots.iter().map(|(_, dot)| (dot.x, dot.x));
+    let (low, high) = ends.reduce(|one, next| (one.0.min(next.0), one.1.max(next.1)))?;
+    let dot = |x| Dot::plain(x, Some(height), name.clone());
     let dots = Vec::from([dot(low), dot(high)]);
-    Series { name, paint, form: Form::Line { dashed: true }, dots }
+    Some(Series { name, paint, form: Form::Line { dashed: true }, dots })
 }
 
 fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
@@ -160,35 +157,27 @@ fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
     };
     let mut series = families(found, &dots);
     if let (Some(bound), Some(words)) = (bound(found), &found.objective) {
-        series.insert(0, rule(format!("objective {words}"), Paint::Suspect, bound / 1e6, &dots));
+        let rule = rule(format!("objective {words}"), Paint::Suspect, bound / 1e6, &dots);
+        series.splice(0..0, rule);
     }
     let time = quantile(found);
-    Chart {
-        name: "tradeoff".to_owned(),
-        title: "Response time against throughput".to_owned(),
-        caption: format!(
+    Chart::of_one(
+        "tradeoff",
+        "Response time against throughput",
+        format!(
             "{time} of the response time in ms against {}, {}; {numbers} of {}. \
              {BARS}",
             unit(found),
             loops(document),
             setting(document, found)
         ),
-        panels: Vec::from([Panel {
-            title: String::new(),
-            plot: Plot::Lines(Lines {
-                x: Axis {
-                    title: unit(found).to_owned(),
-                    scale: Scale::FromZero,
-                    ticks: Vec::new(),
-                    range: None,
-                },
-                y: Axis::of_ratios(format!("{time}, ms (logarithmic)"), &series),
-                band: None,
-                series,
-            }),
-        }]),
-        one_at_a_time: false,
-    }
+        Plot::Lines(Lines {
+            x: Axis::plain(unit(found).to_owned(), Scale::FromZero),
+            y: Axis::of_ratios(format!("{time}, ms (logarithmic)"), &series),
+            band: None,
+            series,
+        }),
+    )
 }
 
 /// The size of the plot into which labels have to fit, in dots of the screen: the width of a phone, on
@@ -266,36 +255,28 @@ fn throughput(document: &Document, found: &PeakFound) -> Chart {
             " The broken line is {name}. A setting counts as enough unless the odds are three to one \
              that it is below."
         );
-        series.insert(0, rule(name, Paint::Muted, read(found, best.value) * enough, &dots));
+        let rule = rule(name, Paint::Muted, read(found, best.value) * enough, &dots);
+        series.splice(0..0, rule);
     }
-    Chart {
-        name: "throughput".to_owned(),
-        title: format!("{} by {}", unit(found), setting(document, found)),
-        caption: format!("{}, {}. {BARS}{meaning}", unit(found), loops(document)),
-        panels: Vec::from([Panel {
-            title: String::new(),
-            plot: Plot::Lines(Lines {
-                x: Axis {
-                    title: match positive {
-                        true => format!("{} (logarithmic)", setting(document, found)),
-                        false => setting(document, found),
-                    },
-                    scale: if positive { Scale::Log } else { Scale::Linear },
-                    ticks: ticks(found),
-                    range: None,
+    Chart::of_one(
+        "throughput",
+        format!("{} by {}", unit(found), setting(document, found)),
+        format!("{}, {}. {BARS}{meaning}", unit(found), loops(document)),
+        Plot::Lines(Lines {
+            x: Axis {
+                title: match positive {
+                    true => format!("{} (logarithmic)", setting(document, found)),
+                    false => setting(document, found),
                 },
-                y: Axis {
-                    title: unit(found).to_owned(),
-                    scale: Scale::FromZero,
-                    ticks: Vec::new(),
-                    range: None,
-                },
-                band: None,
-                series,
-            }),
-        }]),
-        one_at_a_time: false,
-    }
+                scale: if positive { Scale::Log } else { Scale::Linear },
+                ticks: ticks(found),
+                range: None,
+            },
+            y: Axis::plain(unit(found).to_owned(), Scale::FromZero),
+            band: None,
+            series,
+        }),
+    )
 }
 
 /// A label at each value that was probed, as far as they do not overlap: the answer's has priority.

@@ -81,7 +81,7 @@ impl FewestHosts {
             let dots = (0..=PIECES).map(|piece| {
                 // By ratios, as the axis often is.
                 let x = few * (end / few).powf(piece as f64 / PIECES as f64);
-                Dot { x, y: Some(each * x), half: None, label: String::new(), about: String::new() }
+                Dot::plain(x, Some(each * x), "")
             });
             ideal(nth == 0, dots.collect())
         };
@@ -91,8 +91,7 @@ impl FewestHosts {
 
 /// All of what the fewest hosts do, at any number of hosts.
 pub fn whole(range: (f64, f64)) -> Series {
-    let dot =
-        |x: f64| Dot { x, y: Some(100.0), half: None, label: String::new(), about: String::new() };
+    let dot = |x: f64| Dot::plain(x, Some(100.0), "");
     ideal(true, Vec::from([dot(range.0), dot(range.1)]))
 }
 

@@ -532,15 +532,10 @@ fn matrix(
         contours: Vec::new(),
         limits: Vec::new(),
     };
-    Chart {
-        name: format!("{}-matrix", figure.name),
-        title: format!("{}: {} and {}", figure.title, results.axes[x].name, results.axes[y].name),
-        caption: format!(
-            "{}, {}. Hatched: void. A question mark: suspect.",
-            figure.axis,
-            loops(document)
-        ),
-        panels: Vec::from([Panel { title: String::new(), plot: Plot::Heat(heat) }]),
-        one_at_a_time: false,
-    }
+    Chart::of_one(
+        format!("{}-matrix", figure.name),
+        format!("{}: {} and {}", figure.title, results.axes[x].name, results.axes[y].name),
+        format!("{}, {}. Hatched: void. A question mark: suspect.", figure.axis, loops(document)),
+        Plot::Heat(heat),
+    )
 }

@@ -99,12 +99,8 @@ pub fn charts(trial: &Trial, number: usize) -> Vec<Chart> {
     let time = figures::time_name(TrialPart::whole(trial));
     let over_time = format!("{} over time", figures::capitalized(time));
     let distribution_title = format!("Distribution of the {time}");
-    let chart = |name: &str, title: String, caption: &str, lines| Chart {
-        name: format!("{name}-{number}"),
-        title,
-        caption: caption.to_owned(),
-        panels: Vec::from([Panel { title: String::new(), plot: Plot::Lines(lines) }]),
-        one_at_a_time: false,
+    let chart = |name: &str, title: String, caption: &str, lines| {
+        Chart::of_one(format!("{name}-{number}"), title, caption, Plot::Lines(lines))
     };
     let throughput = "I/Os per second over the measurement window.";
     let times = "Percentiles in ms, on a logarithmic scale.";
@@ -153,7 +149,7 @@ fn tenths(rate: f64) -> f64 {
 
 /// A value that needs no more words than its axes have.
 fn plain((x, y): (f64, Option<f64>)) -> Dot {
-    Dot { x, y, half: None, label: String::new(), about: String::new() }
+    Dot::plain(x, y, "")
 }
 
 /// A line over time.
@@ -164,11 +160,6 @@ fn over_time(
 ) -> Series {
     let dots = values.map(plain).collect();
     Series { name: name.into(), paint, form: Form::Line { dashed }, dots }
-}
-
-fn seconds_axis() -> Axis {
-    let title = "seconds".to_owned();
-    Axis { title, scale: Scale::FromZero, ticks: Vec::new(), range: None }
 }
 
 /// IOPS over time.
@@ -203,9 +194,8 @@ fn rates(trial: &Trial) -> Lines {
         series.push(over_time("failed", (Paint::Void, true), values));
     }
     series.extend(changes(trial));
-    let y =
-        Axis { title: "IOPS".to_owned(), scale: Scale::FromZero, ticks: Vec::new(), range: None };
-    Lines { x: seconds_axis(), y, band: None, series }
+    let y = Axis::plain("IOPS", Scale::FromZero);
+    Lines { x: Axis::plain("seconds", Scale::FromZero), y, band: None, series }
 }
 
 /// If there is a doubt about the trial because of a change: a line at each level, and a mark at
@@ -255,7 +245,7 @@ fn stall_marks(stalls: &[stats::Stall], of_stream: &str) -> Series {
     let mark = |stall: &stats::Stall| {
         let x = seconds(stall.start, stall.length);
         let about = format!("nothing completed for {}, at {x:.1} s", stall.length);
-        Dot { x, y: Some(0.0), half: None, label: String::new(), about }
+        Dot::plain(x, Some(0.0), about)
     };
     Series {
         name: format!("stall{of_stream}"),
@@ -297,7 +287,7 @@ fn times_of(trial: &Trial) -> Lines {
     let most = pieces.iter().map(|piece| (at(piece), piece.of.max().map(ms)));
     series.push(over_time("max", (Paint::Found, false), most));
     let y = Axis::of_ratios("ms (logarithmic)".to_owned(), &series);
-    Lines { x: seconds_axis(), y, band: None, series }
+    Lines { x: Axis::plain("seconds", Scale::FromZero), y, band: None, series }
 }
 
 /// Every percentile with enough samples, on an axis on which each nine has the same width.

@@ -5,8 +5,7 @@ use fathom_core::watch::{Counted, CountedFlow, HistoryPart, Observed};
 use fathom_core::{Quantile, Span};
 
 use super::{
-    Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Palette, Panel, Plot, Scale,
-    Series,
+    Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Paint, Palette, Plot, Scale, Series,
 };
 use crate::figures::carried;
 use crate::watched::WatchedDisk;
@@ -25,12 +24,8 @@ fn unit(length: Span) -> (&'static str, f64) {
 
 /// The charts of a disk, with its number, from 1.
 pub fn charts(disk: &WatchedDisk, nth: usize, length: Span) -> Vec<Chart> {
-    let chart = |name: &str, title: &str, caption: &str, plot| Chart {
-        name: format!("{name}-{nth}"),
-        title: title.to_owned(),
-        caption: caption.to_owned(),
-        panels: Vec::from([Panel { title: String::new(), plot }]),
-        one_at_a_time: false,
+    let chart = |name: &str, title: &str, caption: &str, plot| {
+        Chart::of_one(format!("{name}-{nth}"), title, caption, plot)
     };
     let mut charts = Vec::from([
         chart(
@@ -75,7 +70,7 @@ fn middle<T>(piece: &HistoryPart<T>, length: Span) -> f64 {
 }
 
 fn line(name: &str, paint: Paint, values: impl Iterator<Item = (f64, Option<f64>)>) -> Series {
-    let dot = |(x, y)| Dot { x, y, half: None, label: String::new(), about: String::new() };
+    let dot = |(x, y)| Dot::plain(x, y, "");
     let dots = values.map(dot).collect();
     Series { name: name.to_owned(), paint, form: Form::Line { dashed: false }, dots }
 }
@@ -100,15 +95,11 @@ fn of_counters(
         line(name, paint, pieces.map(value))
     });
     Lines {
-        x: axis(unit(length).0, Scale::FromZero),
-        y: axis(title, Scale::FromZero),
+        x: Axis::plain(unit(length).0, Scale::FromZero),
+        y: Axis::plain(title, Scale::FromZero),
         band: None,
         series: Vec::from(series),
     }
-}
-
-fn axis(title: &str, scale: Scale) -> Axis {
-    Axis { title: title.to_owned(), scale, ticks: Vec::new(), range: None }
 }
 
 fn rates(disk: &WatchedDisk, length: Span) -> Lines {
@@ -126,8 +117,8 @@ fn queue(disk: &WatchedDisk, length: Span) -> Lines {
         (middle(piece, length), Some((piece.figures.mean_queue() * 1000.0).round() / 1000.0))
     };
     Lines {
-        x: axis(unit(length).0, Scale::FromZero),
-        y: axis("requests in flight", Scale::FromZero),
+        x: Axis::plain(unit(length).0, Scale::FromZero),
+        y: Axis::plain("requests in flight", Scale::FromZero),
         band: None,
         series: Vec::from([line("", Paint::Total, pieces.map(value))]),
     }
@@ -168,7 +159,7 @@ fn times(disk: &WatchedDisk, length: Span) -> Lines {
     }
     series.retain(|one: &Series| one.dots.iter().any(|dot| dot.y.is_some()));
     let y = Axis::of_ratios("ms (logarithmic)".to_owned(), &series);
-    Lines { x: axis(unit(length).0, Scale::FromZero), y, band: None, series }
+    Lines { x: Axis::plain(unit(length).0, Scale::FromZero), y, band: None, series }
 }
 
 /// How often each response time occurred, over time; none without events.

@@ -85,7 +85,7 @@ pub struct Matched<'a> {
 
 /// Everything that a document measured, in its order.
 pub fn measured(document: &Document) -> Vec<MeasuredPlace<'_>> {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let found = document.found();
     match found {
         Some(Found::Jobs(found)) => return found.jobs.iter().map(of_job).collect(),
         Some(Found::Map(found)) if document.trials.is_empty() => return of_map(found),

@@ -143,7 +143,7 @@ pub fn by_axis<'a>(document: &'a Document, axis: &str) -> Option<Sides<'a>> {
     let matched = labels[1..].iter().map(against).collect();
     let sides = labels.iter().map(|label| side(format!("{axis} {label}"), document)).collect();
     let documents = vec![document; labels.len()];
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let found = document.found();
     // A comparison that could have ended at several looks keeps the level of its last one.
     let alpha = match found {
         Some(Found::Ab(found)) => found.level,
@@ -196,7 +196,7 @@ fn side(name: String, document: &Document) -> Side {
         Some(Ended::Failed) => doubts.push("it failed before its end".to_owned()),
         None => doubts.push("it was cut off, or still goes on".to_owned()),
     }
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let found = document.found();
     if matches!(found, Some(Found::Sustain(found)) if found.steady_from.is_none()) {
         doubts.push("it has no steady state: all its rounds count".to_owned());
     }

@@ -57,7 +57,7 @@ fn column(name: &str, about: &str, value: impl Fn(&Row<'_>) -> String + 'static)
 
 /// A document as a table.
 pub fn document(document: &Document) -> String {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let found = document.found();
     if let Some(Found::Jobs(found)) = found {
         return jobs(found);
     }
@@ -91,7 +91,7 @@ fn jobs(found: &JobsFound) -> String {
             let times = &flow.service_time;
             let mut fields = Vec::from([
                 job.name.clone(),
-                flow.direction_name().to_owned(),
+                flow.direction.name().to_owned(),
                 optional(flow.window_ns.map(|ns| ns as f64 / 1e9)),
                 optional(flow.ios),
                 optional(flow.iops),
@@ -116,8 +116,7 @@ pub fn columns() -> Vec<(String, String)> {
 
 /// The cells of a document's latency map as a table; none if it has no map.
 pub fn cells(document: &Document) -> Option<String> {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    let Some(Found::Map(found)) = found else { return None };
+    let Some(Found::Map(found)) = document.found() else { return None };
     let mut out = String::new();
     let mut heads = ["write", "read", "write_bandwidth_bytes_per_second", "read_rate_iops", "kind"]
         .map(str::to_owned)

@@ -4,7 +4,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use fathom_core::measure::{self, SparseHistogram, bucket_of, bucket_start, leb128};
+use fathom_core::measure::{self, Histogram, SparseHistogram, bucket_of, bucket_start, leb128};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,13 @@ impl Distribution {
     }
 
     /// As the core has it.
+    pub fn to_histogram(&self) -> Histogram {
+        let mut histogram = Histogram::default();
+        histogram.merge_sparse(&self.to_sparse());
+        histogram
+    }
+
+    /// As the core has it where few buckets hold something.
     pub fn to_sparse(&self) -> SparseHistogram {
         let range = (self.min_ns.unwrap_or(0), self.max_ns.unwrap_or(0));
         SparseHistogram::new(self.buckets.iter().copied(), range, self.sum_ns)

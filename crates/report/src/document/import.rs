@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use fathom_core::Quantile;
+use fathom_core::measure::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::IoDirection;
 
 /// Where results are from that another program measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,7 +45,7 @@ pub struct Job {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobFlow {
     /// Which.
-    pub direction: IoDirection,
+    pub direction: Direction,
     /// How long it went on.
     pub window_ns: Option<u64>,
     /// I/Os that completed.
@@ -105,16 +104,6 @@ impl JobTimes {
             rank <= seen
         });
         bucket.map(|(middle, _)| *middle as f64)
-    }
-}
-
-impl JobFlow {
-    /// "read" or "write".
-    pub fn direction_name(&self) -> &'static str {
-        match self.direction {
-            IoDirection::Read => "read",
-            IoDirection::Write => "write",
-        }
     }
 }
 

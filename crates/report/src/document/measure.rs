@@ -1,8 +1,9 @@
 //! What was measured, as it stands in the document: distributions as the buckets that hold
 //! something, so that a reader merges them and chooses the percentile.
 
-use fathom_core::measure::{self, Direction, SparseHistogram};
-use fathom_core::{Bytes, Span, count, facts};
+use fathom_core::facts::{self, Memory, Pause};
+use fathom_core::measure::{self, Direction, Errors, Ledger, SparseHistogram, Waits};
+use fathom_core::{Bytes, Span, count};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -151,15 +152,6 @@ impl From<measure::Whole> for Whole {
     }
 }
 
-/// How a worker passed the time until something completed or fell due.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Waits {
-    /// How long before a due time it stopped sleeping and spun, as it was at the end.
-    pub margin_ns: u64,
-    /// How long it spun while I/Os were in flight before it slept; 0 if it slept at once.
-    pub spin_in_flight_ns: u64,
-}
-
 /// Submitted minus intended start, by whose fault it was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StartDelay {
@@ -167,103 +159,6 @@ pub struct StartDelay {
     pub generator: Distribution,
     /// No slot was free: the target was behind.
     pub target: Distribution,
-}
-
-/// Every I/O, from the first to the last, warm-up included: due is the sum of all others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Ledger {
-    /// I/Os that should have started before the window's end.
-    pub due: u64,
-    /// I/Os that completed in full before the window began.
-    pub completed_in_warm_up: u64,
-    /// I/Os that completed in full in the window.
-    pub completed: u64,
-    /// I/Os that failed before the window's end.
-    pub failed: u64,
-    /// I/Os that were in flight at the window's end and came back later.
-    pub in_flight: u64,
-    /// I/Os that never came back while we waited for them.
-    pub lost: u64,
-    /// I/Os that were due and never started.
-    pub unstarted: u64,
-}
-
-/// The I/Os that failed: all are counted, the first ones are kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Errors {
-    /// How many there were in all, those of the warm-up and those after the window included.
-    pub count: u64,
-    /// The first of them.
-    pub first: Vec<IoError>,
-}
-
-/// One I/O that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct IoError {
-    /// The target's place in the header's list.
-    pub target: u32,
-    /// Whether it was a read or a write.
-    pub direction: IoDirection,
-    /// What it was instead, if it moved no data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub upkeep: Option<Upkeep>,
-    /// Where.
-    pub offset_bytes: u64,
-    /// How many bytes were asked.
-    pub length_bytes: u64,
-    /// How it failed.
-    pub failure: Failure,
-    /// When it came back, or started if it never did, from the start of the window; negative in the
-    /// warm-up.
-    pub at_ns: i64,
-}
-
-/// Whether an I/O reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum IoDirection {
-    /// Target to memory.
-    Read,
-    /// Memory to target.
-    Write,
-}
-
-/// An I/O that moves no data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Upkeep {
-    /// Makes what was written durable.
-    Flush,
-    /// Tells the target that a range is no longer needed.
-    Trim,
-}
-
-impl IoError {
-    /// What it was, in one word.
-    pub fn what(&self) -> &'static str {
-        match (self.upkeep, self.direction) {
-            (Some(Upkeep::Flush), _) => "flush",
-            (Some(Upkeep::Trim), _) => "trim",
-            (None, IoDirection::Read) => "read",
-            (None, IoDirection::Write) => "write",
-        }
-    }
-}
-
-/// How an I/O failed.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Failure {
-    /// The kernel answered with this errno.
-    Errno(i32),
-    /// The device answered with this NVMe status, where commands reached it as they were.
-    NvmeStatus(u16),
-    /// Fewer bytes moved than asked: this many.
-    ShortBytes(u32),
-    /// It did not come back while we waited for it.
-    Lost,
 }
 
 /// A slice of a stream's series, all its workers together, with its distributions: one interval, or
@@ -328,57 +223,6 @@ pub struct Counters {
     /// versions that did not look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<Vec<Pause>>,
-}
-
-/// What memory cost during the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Memory {
-    /// Pages of the process that had to be read before it could go on; none if not told.
-    pub major_faults: Option<u64>,
-    /// What the machine read from swap.
-    pub swapped_in_bytes: Option<u64>,
-    /// What it wrote there.
-    pub swapped_out_bytes: Option<u64>,
-    /// Time in which some thread of the cgroup, or of the machine where that is not told, waited for
-    /// memory.
-    pub stalled_ns: Option<u64>,
-}
-
-/// A time in the window in which nothing of the process ran, though it did not wait for a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Pause {
-    /// What stood still.
-    pub kind: PauseKind,
-    /// When it began, from the start of the window: at the earliest, and at most 50 ms before it did.
-    pub after_ns: u64,
-    /// How long it was at least; at most 50 ms less than it was.
-    pub length_ns: u64,
-}
-
-/// What stood still.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PauseKind {
-    /// The process was stopped: by a signal, a freezer, a debugger.
-    Process,
-    /// The machine, or a CPU of it, did not run.
-    Machine,
-    /// The machine slept.
-    Suspended,
-}
-
-impl From<&facts::Pause> for Pause {
-    fn from(pause: &facts::Pause) -> Self {
-        Self {
-            kind: match pause.kind {
-                facts::PauseKind::Process => PauseKind::Process,
-                facts::PauseKind::Machine => PauseKind::Machine,
-                facts::PauseKind::Suspended => PauseKind::Suspended,
-            },
-            after_ns: pause.after.0,
-            length_ns: pause.length.0,
-        }
-    }
 }
 
 /// What io_uring's own threads (io-wq) did for the process during the window. The kernel hands them
@@ -507,9 +351,7 @@ impl Cell {
             Direction::Write => &self.write,
         }
     }
-}
 
-impl Cell {
     /// What it did of a kind of upkeep.
     pub fn upkeep(&self, what: measure::Upkeep) -> Option<&Flow> {
         match what {
@@ -561,8 +403,8 @@ impl Worker {
             stream: worker.stream,
             worker: worker.worker,
             cells: worker.cells.iter().map(cell).collect(),
-            ledger: Ledger::from(&worker.ledger),
-            errors: Errors::from(&worker.errors),
+            ledger: worker.ledger,
+            errors: worker.errors.clone(),
             queue_depth: worker.queue_depth,
             start_delay: worker.start_delay.as_ref().map(|delay| StartDelay {
                 generator: Distribution::from(&delay.generator),
@@ -573,68 +415,10 @@ impl Worker {
             cpu_runs: worker.cpu_wait.map(|wait| wait.runs),
             gave_up: worker.gave_up,
             pinned_cpu: None,
-            waits: worker.waits.map(|waits| Waits {
-                margin_ns: waits.margin.0,
-                spin_in_flight_ns: waits.spin_in_flight.0,
-            }),
+            waits: worker.waits,
             lag_ns: worker.lag.map(|lag| lag.0),
             whole: worker.whole.map(Whole::from),
         }
-    }
-}
-
-impl From<&measure::Ledger> for Ledger {
-    fn from(ledger: &measure::Ledger) -> Self {
-        Self {
-            due: ledger.due,
-            completed_in_warm_up: ledger.completed_in_warm_up,
-            completed: ledger.completed,
-            failed: ledger.failed,
-            in_flight: ledger.in_flight,
-            lost: ledger.lost,
-            unstarted: ledger.unstarted,
-        }
-    }
-}
-
-impl Ledger {
-    /// As the core has it.
-    pub fn to_core(self) -> measure::Ledger {
-        measure::Ledger {
-            due: self.due,
-            completed_in_warm_up: self.completed_in_warm_up,
-            completed: self.completed,
-            failed: self.failed,
-            in_flight: self.in_flight,
-            lost: self.lost,
-            unstarted: self.unstarted,
-        }
-    }
-}
-
-impl From<&measure::Errors> for Errors {
-    fn from(errors: &measure::Errors) -> Self {
-        let error = |error: &measure::IoError| IoError {
-            target: error.target,
-            direction: match error.direction {
-                Direction::Read => IoDirection::Read,
-                Direction::Write => IoDirection::Write,
-            },
-            upkeep: error.upkeep.map(|what| match what {
-                measure::Upkeep::Flush => Upkeep::Flush,
-                measure::Upkeep::Trim => Upkeep::Trim,
-            }),
-            offset_bytes: error.offset.0,
-            length_bytes: error.length.0,
-            failure: match error.kind {
-                measure::ErrorKind::Errno(errno) => Failure::Errno(errno),
-                measure::ErrorKind::Nvme(status) => Failure::NvmeStatus(status),
-                measure::ErrorKind::Short(moved) => Failure::ShortBytes(moved),
-                measure::ErrorKind::Lost => Failure::Lost,
-            },
-            at_ns: error.at_ns,
-        };
-        Self { count: errors.count, first: errors.first.iter().map(error).collect() }
     }
 }
 
@@ -730,17 +514,9 @@ impl From<&facts::Counters> for Counters {
             process_user_ns: counters.process_user.0,
             process_kernel_ns: counters.process_kernel.0,
             throttled_ns: counters.throttled.map(|throttled| throttled.0),
-            memory: Some(Memory {
-                major_faults: counters.memory.major_faults,
-                swapped_in_bytes: counters.memory.swapped_in.map(|bytes| bytes.0),
-                swapped_out_bytes: counters.memory.swapped_out.map(|bytes| bytes.0),
-                stalled_ns: counters.memory.stalled.map(|time| time.0),
-            }),
+            memory: Some(counters.memory),
             tracer: counters.tracer.clone(),
-            pauses: counters
-                .pauses
-                .as_ref()
-                .map(|pauses| pauses.found.iter().map(Pause::from).collect()),
+            pauses: counters.pauses.as_ref().map(|pauses| pauses.found.clone()),
             io_wq: counters.io_wq.as_ref().map(|io_wq| IoWq {
                 handed_over: io_wq.handed_over,
                 threads: io_wq.threads.as_ref().map(|threads| threads.len() as u32),

@@ -55,8 +55,7 @@ use fathom_core::verdict::concerns_result;
 pub use fathom_core::verdict::{Severity, Verdict};
 pub use import::{Job, JobFlow, JobTimes, JobsFound, Source};
 pub use measure::{
-    Buckets, Cell, Counters, Cpu, Device, Errors, Failure, Flow, Interval, IntervalFlow,
-    IoDirection, IoError, IoWq, Ledger, Memory, Pause, PauseKind, Spread, StartDelay, Waits,
+    Buckets, Cell, Counters, Cpu, Device, Flow, Interval, IntervalFlow, IoWq, Spread, StartDelay,
     Worker,
 };
 pub use read::{ReadError, START, read, read_from, read_timeless};
@@ -331,9 +330,13 @@ pub struct Document {
 impl Document {
     /// Whether it is of an experiment, so that its trials have places rather than only an order.
     pub fn is_experiment(&self) -> bool {
-        let found = self.conclusion.as_ref().is_some_and(|last| last.found.is_some());
         let placed = || self.trials.iter().any(|trial| !trial.place.coordinates.is_empty());
-        self.header.experiment.is_some() || found || placed()
+        self.header.experiment.is_some() || self.found().is_some() || placed()
+    }
+
+    /// The answer of its experiment, if it has come to one.
+    pub fn found(&self) -> Option<&Found> {
+        self.conclusion.as_ref()?.found.as_ref()
     }
 
     /// "3 of 20 points", "15 points": how far it came. A search does not know in advance where it
@@ -602,7 +605,7 @@ impl Trial {
     pub fn ledger(&self) -> fathom_core::measure::Ledger {
         self.workers
             .iter()
-            .fold(fathom_core::measure::Ledger::default(), |sum, w| sum.plus(&w.ledger.to_core()))
+            .fold(fathom_core::measure::Ledger::default(), |sum, w| sum.plus(&w.ledger))
     }
 
     /// I/Os that failed, at any time.

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use super::rows::ROW_MAX;
 use super::timeless::Timeless;
 use super::{
-    Conclusion, Cpu, Distribution, Document, FORMAT, FORMAT_VERSION, Flow, Header, Point,
-    ResultSummary, Target, Trial, Worker,
+    Conclusion, Cpu, Distribution, Document, FORMAT, FORMAT_VERSION, Flow, Found, Header, MapCell,
+    MapFound, Point, ResultSummary, Target, Trial, Worker,
 };
 
 /// Why a file cannot be read as a result.
@@ -362,7 +362,11 @@ fn read_line<T: DeserializeOwned + Into<Trial>>(
     match tag.line.as_str() {
         "trial" => keep_trial(parse::<T>(line)?.into(), document),
         "conclusion" => {
-            document.conclusion = Some(parse::<Conclusion>(line)?);
+            let conclusion = parse::<Conclusion>(line)?;
+            if let Some(Found::Map(found)) = &conclusion.found {
+                check_map(found).map_err(|why| (None, why))?;
+            }
+            document.conclusion = Some(conclusion);
             Ok(())
         }
         // It follows from the lines before, and is not relied on.
@@ -370,6 +374,17 @@ fn read_line<T: DeserializeOwned + Into<Trial>>(
         "header" => Err((None, "it is a second header".to_owned())),
         other => Err((None, format!("there is no line called '{other}'"))),
     }
+}
+
+fn check_map(found: &MapFound) -> Result<(), String> {
+    let (writes, reads) = (found.write_bandwidths.len(), found.read_rates.len());
+    check(writes > 0 && reads > 0, || "its map has no steps".to_owned())?;
+    let is_in = |cell: &MapCell| (cell.write as usize) < writes && (cell.read as usize) < reads;
+    check(found.cells.iter().all(is_in), || "a cell of its map is outside the grid".to_owned())?;
+    let is_whole = |cell: &MapCell| cell.response_time_ns.len() == found.quantiles.len();
+    check(found.cells.iter().all(is_whole), || {
+        "a cell of its map does not have a response time for each of its percentiles".to_owned()
+    })
 }
 
 fn check(holds: bool, why: impl Fn() -> String) -> Result<(), String> {
@@ -565,6 +580,28 @@ mod tests {
     fn as_it_comes(bytes: &[u8], whole: usize) -> Result<Document, ReadError> {
         // A small buffer, so that lines and buffers end at many different places.
         read_lines::<Trial>(&mut BufReader::with_capacity(61, bytes), whole).unwrap()
+    }
+
+    #[test]
+    fn a_map_that_does_not_fit_its_grid_is_damaged() {
+        let text = include_str!("../../tests/data/map.jsonl");
+        let (before, conclusion) = text.split_once("{\"line\":\"conclusion\"").unwrap();
+        let conclusion = conclusion.lines().next().unwrap();
+        let why = |conclusion: String| {
+            let text = format!("{before}{{\"line\":\"conclusion\"{conclusion}\n");
+            match read(text.as_bytes()) {
+                Err(ReadError::Damaged { why, .. }) => why,
+                other => panic!("{other:?}"),
+            }
+        };
+        let outside = conclusion.replacen("\"read\":0", "\"read\":999", 1);
+        assert_eq!(why(outside), "a cell of its map is outside the grid");
+        let (start, rest) = conclusion.split_once("\"write_bandwidths\":[").unwrap();
+        let rest = rest.split_once(']').unwrap().1;
+        assert_eq!(why(format!("{start}\"write_bandwidths\":[]{rest}")), "its map has no steps");
+        let (start, rest) = conclusion.split_once("\"quantiles\":[").unwrap();
+        let more = why(format!("{start}\"quantiles\":[0.1,{rest}"));
+        assert!(more.contains("each of its percentiles"), "{more}");
     }
 
     #[test]

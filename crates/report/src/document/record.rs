@@ -1,10 +1,9 @@
 //! A trial of a result file as the core has it: what an experiment is shown again when it is resumed.
 
-use fathom_core::measure::{self, Direction, Histogram};
+use fathom_core::measure;
 use fathom_core::{Bytes, Span};
 
-use super::measure::Upkeep;
-use super::{Cell, Distribution, Errors, Failure, Flow, IoDirection, IoError, Trial, Worker};
+use super::{Cell, Distribution, Flow, Trial, Worker};
 
 impl Trial {
     /// The record that it was written from, to the last bit: an experiment that is shown it decides
@@ -32,12 +31,12 @@ fn worker(worker: &Worker) -> measure::WorkerRecord {
         stream: worker.stream,
         worker: worker.worker,
         cells: worker.cells.iter().map(cell).collect(),
-        ledger: worker.ledger.to_core(),
-        errors: errors(&worker.errors),
+        ledger: worker.ledger,
+        errors: worker.errors.clone(),
         queue_depth: worker.queue_depth,
         start_delay: worker.start_delay.as_ref().map(|delay| measure::StartDelay {
-            generator: histogram(&delay.generator),
-            target: histogram(&delay.target),
+            generator: delay.generator.to_histogram(),
+            target: delay.target.to_histogram(),
         }),
         lag: worker.lag_ns.map(Span),
         whole: worker.whole.map(|whole| measure::Whole {
@@ -52,10 +51,7 @@ fn worker(worker: &Worker) -> measure::WorkerRecord {
             .zip(worker.cpu_runs)
             .map(|(ns, runs)| measure::CpuWait { time: Span(ns), runs }),
         gave_up: worker.gave_up,
-        waits: worker.waits.map(|waits| measure::Waits {
-            margin: Span(waits.margin_ns),
-            spin_in_flight: Span(waits.spin_in_flight_ns),
-        }),
+        waits: worker.waits,
     }
 }
 
@@ -78,41 +74,8 @@ fn cell(cell: &Cell) -> measure::Cell {
 fn flow(flow: &Flow) -> measure::Flow {
     measure::Flow {
         bytes: Bytes(flow.bytes),
-        service_time: histogram(&flow.service_time),
-        response_time: flow.response_time.as_ref().map(histogram),
-    }
-}
-
-fn histogram(times: &Distribution) -> Histogram {
-    let mut histogram = Histogram::default();
-    histogram.merge_sparse(&times.to_sparse());
-    histogram
-}
-
-fn errors(errors: &Errors) -> measure::Errors {
-    measure::Errors { first: errors.first.iter().map(error).collect(), count: errors.count }
-}
-
-fn error(error: &IoError) -> measure::IoError {
-    measure::IoError {
-        target: error.target,
-        direction: match error.direction {
-            IoDirection::Read => Direction::Read,
-            IoDirection::Write => Direction::Write,
-        },
-        upkeep: error.upkeep.map(|what| match what {
-            Upkeep::Flush => measure::Upkeep::Flush,
-            Upkeep::Trim => measure::Upkeep::Trim,
-        }),
-        offset: Bytes(error.offset_bytes),
-        length: Bytes(error.length_bytes),
-        kind: match error.failure {
-            Failure::Errno(errno) => measure::ErrorKind::Errno(errno),
-            Failure::NvmeStatus(status) => measure::ErrorKind::Nvme(status),
-            Failure::ShortBytes(moved) => measure::ErrorKind::Short(moved),
-            Failure::Lost => measure::ErrorKind::Lost,
-        },
-        at_ns: error.at_ns,
+        service_time: flow.service_time.to_histogram(),
+        response_time: flow.response_time.as_ref().map(Distribution::to_histogram),
     }
 }
 

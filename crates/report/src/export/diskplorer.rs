@@ -31,8 +31,7 @@ const BITS: u32 = 6;
 
 /// The latency map of a document; none if it has none.
 pub fn diskplorer(document: &Document) -> Option<String> {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    let Some(Found::Map(found)) = found else { return None };
+    let Some(Found::Map(found)) = document.found() else { return None };
     let header = &document.header;
     let nowhere = nowhere(document, found);
     let job = |cell| job((document, found), cell, &nowhere);

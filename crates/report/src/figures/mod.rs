@@ -10,10 +10,10 @@ mod workload;
 pub use fathom_core::count;
 use fathom_core::errno::Meaning;
 pub use fathom_core::figures::{percent, significant, time};
+use fathom_core::measure::ErrorKind;
 use fathom_core::stats::Estimate;
 use fathom_core::{Bytes, Span, errno, nvme, typed_word};
 
-use crate::document::Failure;
 pub use ceiling::{
     Ceiling, ceiling, ceiling_in_words, io_wq_cpu, is_contended, null_target, others_cpu,
     times_as_many,
@@ -92,21 +92,21 @@ pub fn mib(bytes_per_second: f64) -> f64 {
 }
 
 /// How an I/O failed, in words.
-pub fn failure(failure: Failure) -> String {
+pub fn failure(failure: ErrorKind) -> String {
     match failure {
-        Failure::Errno(errno) => match errno::meaning(errno) {
+        ErrorKind::Errno(errno) => match errno::meaning(errno) {
             Meaning { name: Some(name), words, .. } => format!("{name} (errno {errno}): {words}"),
             Meaning { name: None, .. } => format!("errno {errno}"),
         },
-        Failure::NvmeStatus(status) => {
+        ErrorKind::Nvme(status) => {
             let name = nvme::meaning(status).name.unwrap_or("without a name here");
             format!("NVMe status {name} ({})", nvme::numbers(status))
         }
-        Failure::ShortBytes(0) => {
+        ErrorKind::Short(0) => {
             "0 bytes moved: the end of the target, or it was unplugged".to_owned()
         }
-        Failure::ShortBytes(moved) => format!("short: only {} moved", Bytes(u64::from(moved))),
-        Failure::Lost => {
+        ErrorKind::Short(moved) => format!("short: only {} moved", Bytes(u64::from(moved))),
+        ErrorKind::Lost => {
             "lost: it started then and did not come back while we waited for it".to_owned()
         }
     }

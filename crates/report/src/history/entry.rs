@@ -154,7 +154,7 @@ fn why_not(trial: &Trial) -> Option<String> {
 fn points_of(document: &Document) -> Vec<(String, Vec<&Trial>)> {
     let of = |trials: Vec<(usize, _)>| trials.into_iter().map(|(_, trial)| trial).collect();
     if document.is_experiment() {
-        let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+        let found = document.found();
         if matches!(found, Some(Found::Peak(_))) {
             let chosen = chosen(document).map(|spot| ("the load that was chosen".to_owned(), spot));
             return chosen.map(|(name, spot)| (name, of(spot.trials))).into_iter().collect();

@@ -5,7 +5,6 @@ use fathom_core::stats::Estimate;
 use serde_json::{Value, json};
 
 use super::plotly;
-use crate::chart;
 use crate::document::Document;
 use crate::figures::{self, Summary};
 use crate::page::{Block, Drawing, Page, StepGroup, groups};
@@ -14,38 +13,30 @@ use crate::results::QUANTILES;
 /// The colors of the percentiles of every result.
 const OVERVIEW: [&str; 3] = ["@low", "@middle", "@high"];
 
-/// All figures of a document: each with the id of its element.
-pub fn figures(document: &Document) -> Value {
-    let mut all: Vec<Value> = chart::charts(document).iter().flat_map(plotly::figures).collect();
-    if !document.is_experiment() {
-        all.extend(groups(document).iter().flat_map(group));
+/// The figures of the steps of a run, which a page only names: each with the id of its element.
+pub fn of_steps(document: &Document) -> Vec<Value> {
+    match document.is_experiment() {
+        true => Vec::new(),
+        false => groups(document).iter().flat_map(group).collect(),
     }
-    if !crate::page::draws_trials(document) {
-        return Value::Array(all);
-    }
-    for (place, trial) in document.trials.iter().enumerate() {
-        all.extend(chart::hosts::charts(trial, place + 1).iter().flat_map(plotly::figures));
-        all.extend(chart::trial::charts(trial, place + 1).iter().flat_map(plotly::figures));
-        let parts = trial.breakdown.iter().flat_map(|it| chart::breakdown::charts(it, place + 1));
-        all.extend(parts.flat_map(|chart| plotly::figures(&chart)));
-    }
-    Value::Array(all)
 }
 
-/// The figures of the charts in a page.
-pub fn of_page(page: &Page) -> Value {
+/// The figures of the charts in a page, `named` among them.
+pub fn of_page(page: &Page, named: &[Value]) -> Value {
     let mut all = Vec::new();
-    of_blocks(&page.blocks, &mut all);
+    of_blocks(&page.blocks, named, &mut all);
     Value::Array(all)
 }
 
-fn of_blocks(blocks: &[Block], all: &mut Vec<Value>) {
+fn of_blocks(blocks: &[Block], named: &[Value], all: &mut Vec<Value>) {
     for block in blocks {
         match block {
-            Block::Section(section) => of_blocks(&section.blocks, all),
+            Block::Section(section) => of_blocks(&section.blocks, named, all),
             Block::Charts(drawings) => all.extend(drawings.iter().flat_map(|one| match one {
                 Drawing::Chart(chart) => plotly::figures(chart),
-                Drawing::Named { .. } => Vec::new(),
+                Drawing::Named { id, .. } => {
+                    named.iter().filter(|one| one["id"] == **id).cloned().collect()
+                }
             })),
             _ => {}
         }

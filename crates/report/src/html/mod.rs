@@ -51,17 +51,18 @@ pub fn document_without_library(document: &Document) -> String {
 }
 
 fn document_with(document: &Document, library: &str) -> String {
-    file(&Page::of(document, Level::Complete), &charts::figures(document), library)
+    let page = Page::of(document, Level::Complete);
+    file(&page, &charts::of_page(&page, &charts::of_steps(document)), library)
 }
 
 /// A page that is no document's, as an HTML file: its charts are in it.
 pub fn page(page: &Page) -> String {
-    file(page, &charts::of_page(page), &STANDARD.encode(LIBRARY))
+    file(page, &charts::of_page(page, &[]), &STANDARD.encode(LIBRARY))
 }
 
 /// The same without the chart library: for tests of the rest.
 pub fn page_without_library(page: &Page) -> String {
-    file(page, &charts::of_page(page), "")
+    file(page, &charts::of_page(page, &[]), "")
 }
 
 fn file(page: &Page, figures: &Value, library: &str) -> String {

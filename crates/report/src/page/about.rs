@@ -44,7 +44,7 @@ pub fn title(document: &Document) -> String {
 
 /// "A against B", by what they were called.
 fn both_sides(document: &Document) -> Option<String> {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let found = document.found();
     let names: Vec<&str> = match found {
         Some(Found::Ab(found)) => found.sides.iter().map(String::as_str).collect(),
         // It was cut off.
@@ -182,7 +182,7 @@ pub fn outcome(document: &Document, level: Level) -> Outcome {
         1 => "1 trial".to_owned(),
         many => format!("{} trials", figures::count(many as u64)),
     };
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let found = document.found();
     let verdict = document.verdict();
     let sought = match document.trials.iter().filter(|one| one.verdict == Verdict::Void).count() {
         0 => String::new(),

@@ -57,8 +57,7 @@ pub fn answer(document: &Document) -> Sentence {
 
 /// Whether a search for the peak answers by its probes, and its official run leaves the objective open.
 fn official_is_open(document: &Document) -> bool {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    matches!(found, Some(Found::Peak(found)) if found.official_is_open)
+    matches!(document.found(), Some(Found::Peak(found)) if found.official_is_open)
 }
 
 /// What it found if it compared two sides.
@@ -111,8 +110,7 @@ fn of_point(point: &Spot<'_>) -> String {
 /// "; 512 may be needed to be sure of 95 % of the best, at 2.2 times the p50": the settings that a search for the peak
 /// cannot distinguish from the one that it chose; empty if there are none.
 fn as_well(document: &Document) -> String {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
-    let Some(Found::Peak(found)) = found else { return String::new() };
+    let Some(Found::Peak(found)) = document.found() else { return String::new() };
     if found.objective.is_none() {
         let clauses = fathom_core::experiment::as_well(found).into_iter();
         return clauses.map(|clause| format!("; {clause}")).collect();
@@ -145,7 +143,7 @@ fn worth(document: &Document, tone: Tone) -> Option<String> {
     let severity = match verdict {
         Verdict::Sound if compared(document).is_some_and(AbFound::is_undecided) => return None,
         Verdict::Sound => {
-            let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+            let found = document.found();
             let doubted = matches!(found, Some(Found::Map(map)) if !map.doubts.is_empty());
             let but = if doubted { ", but the map is doubted" } else { "" };
             // Behind bad news "sound" alone would read as praise for the target.

@@ -4,6 +4,7 @@ use fathom_core::figures::{percent, time};
 use fathom_core::watch::{Breakdown, FlowBreakdown, HostThen, Neighbor, Parts, SlowIo};
 use fathom_core::{Bytes, Span};
 
+use super::overview::draws_trials;
 use super::{Block, Drawing, Entry, Head, Level, Section, Sentence, Spare, Table, Tone};
 use crate::chart;
 use crate::chart::breakdown::{band_name, names};
@@ -30,7 +31,7 @@ pub fn section(document: &Document, trial: &Trial, number: usize, level: Level) 
 fn blocks(document: &Document, breakdown: &Breakdown, number: usize, level: Level) -> Vec<Block> {
     let mut blocks: Vec<Block> = breakdown.flows.iter().filter_map(sentence).collect();
     blocks.extend(bands(breakdown).map(Block::Table));
-    if level == Level::Complete {
+    if level == Level::Complete && draws_trials(document) {
         let charts = chart::breakdown::charts(breakdown, number).into_iter().map(Drawing::Chart);
         blocks.push(Block::Charts(charts.collect()));
     }

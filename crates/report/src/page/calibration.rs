@@ -57,8 +57,7 @@ fn about(found: &Calibration) -> Vec<Fact> {
 /// How late the sleeps ended, if any was measured.
 fn late(found: &Calibration) -> Option<(Span, Histogram)> {
     let wake_up = found.wake_up.as_ref()?;
-    let mut late = Histogram::default();
-    late.merge_sparse(&wake_up.late.to_sparse());
+    let late = wake_up.late.to_histogram();
     (late.count() > 0).then_some((Span(wake_up.asked_ns), late))
 }
 
@@ -100,8 +99,7 @@ fn heading(row: &CalibrationRow) -> String {
 }
 
 fn cells(row: &CalibrationRow) -> [String; 5] {
-    let mut times = Histogram::default();
-    times.merge_sparse(&row.service_time.to_sparse());
+    let times = row.service_time.to_histogram();
     let at = |quantile| {
         let value = figures::carried(&times, Quantile(quantile));
         figures::or_unknown(value.map(|ns| figures::time(ns as f64)))
@@ -144,11 +142,8 @@ fn sentences(found: &Calibration) -> Vec<String> {
         ));
     }
     let shallow = bare.iter().find(|row| row.queue_depth == 1);
-    let shortest = shallow.and_then(|row| {
-        let mut times = Histogram::default();
-        times.merge_sparse(&row.service_time.to_sparse());
-        figures::carried(&times, Quantile(0.5))
-    });
+    let shortest =
+        shallow.and_then(|row| figures::carried(&row.service_time.to_histogram(), Quantile(0.5)));
     if let Some(ns) = shortest {
         let what = match barest {
             NullTarget::NopRing => "an I/O that does nothing",

@@ -37,7 +37,7 @@ pub fn section(document: &Document, level: Level) -> Option<Block> {
     if !document.is_experiment() {
         return None;
     }
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let found = document.found();
     let charts = || charts(document, level);
     let mut blocks = Vec::new();
     match found {
@@ -503,7 +503,7 @@ fn job_row(job: &Job, flow: &JobFlow, level: Level) -> Vec<Entry> {
     let mib = flow.bandwidth_bytes.map(figures::mib);
     let mut row = Vec::from([
         Entry::words(job_name(job, level)),
-        Entry::words(flow.direction_name()),
+        Entry::words(flow.direction.name()),
         Entry::figure(or_unknown(flow.iops.map(figures::significant))),
         Entry::figure(or_unknown(mib.map(figures::significant))),
     ]);

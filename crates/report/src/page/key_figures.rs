@@ -25,7 +25,7 @@ type Tile = (String, Entry);
 
 /// The figures that matter, as a table of one row; none if there are none that stand for the whole.
 pub fn key_figures(document: &Document) -> Option<Table> {
-    let found = document.conclusion.as_ref().and_then(|last| last.found.as_ref());
+    let found = document.found();
     let tiles = match found {
         Some(Found::Peak(found)) => of_peak(document, found, &chosen(document)?),
         Some(Found::Sustain(found)) => of_rounds(found),

@@ -25,7 +25,7 @@ pub use comparison::comparison;
 pub use history::history;
 pub use illustration::{Illustration, Subject, illustrations};
 pub use key_figures::key_figures;
-pub use overview::{StepGroup, TRIALS_DRAWN, draws_trials, groups};
+pub use overview::{StepGroup, TRIALS_DRAWN, groups};
 pub use target::target;
 pub use watched::watched;
 

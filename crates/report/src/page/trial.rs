@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use fathom_core::Quantile;
 use fathom_core::measure::{Direction, Flow, Histogram};
-use fathom_core::{Bytes, Quantile};
 
 use super::breakdown;
 use super::hosts;
@@ -553,10 +553,10 @@ fn errors(document: &Document, trial: &Trial) -> Option<Block> {
             "{} {when}: {} of {} at offset {} of {}: {}",
             figures::time(error.at_ns.unsigned_abs() as f64),
             error.what(),
-            Bytes(error.length_bytes),
-            error.offset_bytes,
+            error.length,
+            error.offset.0,
             figures::target_name(document, error.target),
-            figures::failure(error.failure)
+            figures::failure(error.kind)
         )
     });
     let mut blocks = Vec::from([Block::List(told.collect())]);

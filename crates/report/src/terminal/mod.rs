@@ -8,6 +8,8 @@ mod text;
 
 pub use heat::so_far as map_so_far;
 
+use fathom_core::printable;
+
 use crate::chart::{Chart, Plot};
 use crate::document::{Finding, Severity, Verdict};
 use crate::page::{
@@ -289,6 +291,7 @@ fn spark(out: &mut String, spark: &Spark, style: &Style) {
         &format!("{cut}{}", spark.values[hidden..].iter().map(height).collect::<String>()),
     );
     if let Some((from, words)) = &spark.mark {
+        let words = printable(words);
         let place = from.saturating_sub(hidden) + usize::from(0 < hidden);
         let text = match place + 2 + words.len() <= style.width {
             true => format!("{}└ {words}", " ".repeat(place)),

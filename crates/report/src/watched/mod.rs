@@ -323,17 +323,15 @@ impl ObservedTimes {
     }
 
     fn to_flow(&self) -> ObservedFlow {
-        let mut flow = ObservedFlow {
+        ObservedFlow {
             ios: self.ios,
             bytes: Bytes(self.bytes),
             sequential: self.sequential,
             failed: self.failed,
-            ..ObservedFlow::default()
-        };
-        flow.response_time.merge_sparse(&self.response_time.to_sparse());
-        flow.queue_time.merge_sparse(&self.queue_time.to_sparse());
-        flow.device_time.merge_sparse(&self.device_time.to_sparse());
-        flow
+            response_time: self.response_time.to_histogram(),
+            queue_time: self.queue_time.to_histogram(),
+            device_time: self.device_time.to_histogram(),
+        }
     }
 }
 

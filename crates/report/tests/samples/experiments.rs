@@ -559,7 +559,7 @@ fn rounds(paces: &[f64]) -> (Vec<document::Trial>, Vec<Round>) {
         let place = Place {
             role: Role::Result,
             coordinates: Vec::from([at("round", &number.to_string(), f64::from(number))]),
-            repeat: 0,
+            repeat: number - 1,
         };
         let nth = u64::from(number);
         let trial = served(short(&name, load, 42 + nth), SERVERS / pace * 1e9, place, nth);

@@ -9,7 +9,7 @@ use super::grid::{Reading, Shape, Spot};
 use super::surface::{self, Known};
 use crate::SplitMix64;
 use crate::experiment::{CellDoubt, CellKind, MapCell, Validation};
-use crate::stats::Estimate;
+use crate::stats::{Estimate, Z_95, median};
 use crate::trial::Role;
 use crate::units::Quantile;
 
@@ -588,15 +588,12 @@ struct CheckErrors {
 /// The median of the absolute value of a standard normal variable.
 const MEDIAN_OF_NORMAL: f64 = 0.6745;
 
-/// The half-width of a 95 % interval in standard errors.
-const HALF_WIDTH: f64 = 1.96;
-
 impl Reading {
     /// The logarithm of a response time; none if it is not known. A value without a half-width
     /// counts as exact to a twentieth: there is always some noise.
     fn known(&self, place: usize) -> Option<Known> {
         let time = self.response_times.get(place).copied().flatten()?;
-        let error = time.half_width.map_or(0.05, |half| half / time.value / HALF_WIDTH);
+        let error = time.half_width.map_or(0.05, |half| half / time.value / Z_95);
         (time.value > 0.0).then(|| Known { ln: time.value.ln(), error })
     }
 }
@@ -608,16 +605,6 @@ impl Checked {
             expected.map(|ln| ((known.ln - ln).abs(), known.error))
         };
         Self { errors: expected.iter().enumerate().map(error).collect(), latest: true }
-    }
-}
-
-fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(values[middle]),
-        _ => Some((values[middle - 1] + values[middle]) / 2.0),
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::experiment::throughput::bandwidth_in_words;
 use crate::experiment::{CellKind, MapCell, MapFound, Validation};
 use crate::figures::percent;
+use crate::stats::Z_95;
 
 /// "850 MB/s", as people type it.
 pub fn bandwidth(bytes_per_second: f64) -> String {
@@ -249,9 +250,6 @@ enum Side {
     Favorable,
     Unfavorable,
 }
-
-/// Half of a 95 % interval in standard deviations.
-const Z_95: f64 = 1.96;
 
 /// The highest cell of a column up to which no cell that counts is slower than the bound, at one end
 /// of its interval. The interval contains the cell's own half-width, the scatter of measurements of a

@@ -10,15 +10,13 @@
 
 use super::knee::{PROBES_MAX, REPEATS_MAX};
 use super::probed::{self, Probed, Scatter};
+use crate::stats::Z_95;
 
 /// The size of the first steps.
 const STRIDE: f64 = 4.0;
 
 /// With fewer I/Os in flight than this on average, none waits for another: less load is not faster.
 const ALONE: f64 = 0.01;
-
-/// The normal distribution's two-sided 95 % quantile: the answer may be too low and too high.
-const Z_95: f64 = 1.96;
 
 /// A gap of this many tolerances next to a certain load is searched.
 const WIDE: i32 = 4;

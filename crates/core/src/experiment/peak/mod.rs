@@ -19,16 +19,13 @@ use super::{
 use crate::measure::Record;
 use crate::plan::worker_count;
 use crate::spec::{Loop, Objective, OfferedLoad, Point, Stream, Workers};
-use crate::stats::{Estimate, TAIL_SAMPLES, response_time};
+use crate::stats::{Estimate, TAIL_SAMPLES, Z_95, response_time};
 use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::{Quantile, Rate, Span};
 use highest::Highest;
 use knee::Knee;
 pub use knee::PROBES_MAX;
 pub use words::as_well;
-
-/// Half of a 95 % interval in standard errors.
-const Z_95: f64 = 1.96;
 
 /// A load is not carried if more than this share of the I/Os that fell due is left over, ...
 const LEFT_OVER: f64 = 0.03;

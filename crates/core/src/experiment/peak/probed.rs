@@ -1,7 +1,7 @@
 //! The result of the probes of one setting: the mean of their logarithms, and its uncertainty.
 
-use crate::stats::UNREPEATED;
 use crate::stats::compare::t;
+use crate::stats::{UNREPEATED, median};
 
 /// The normal distribution's one-sided 95 % quantile: a difference of this many standard errors
 /// counts as one.
@@ -101,14 +101,8 @@ impl Probed {
 /// Which of these logarithms agree: those near the median, from three up if they are a majority,
 /// and otherwise all or none.
 pub fn agreeing(levels: &[f64]) -> Vec<bool> {
-    let mut sorted = levels.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let median = match sorted.len() {
-        0 => return Vec::new(),
-        n if n % 2 == 1 => sorted[n / 2],
-        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
-    };
-    let apart = match sorted.len() {
+    let Some(median) = median(&mut levels.to_vec()) else { return Vec::new() };
+    let apart = match levels.len() {
         // Each is half of their distance off the median.
         2 => ANOTHER_THING.ln() / 2.0,
         _ => ANOTHER_THING.ln(),

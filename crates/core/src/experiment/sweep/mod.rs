@@ -205,8 +205,9 @@ impl Sweep {
             let p99_ns = cost::p99_ns(&trial.record);
             let reading = TrialThroughput { is_void: trial.is_void, p99_ns, ..reading };
             // Judged before it counts itself, as at its looks. A point that is measured again is
-            // measured to its end.
-            self.cut_off[place] = self.may_cut() && self.is_clearly_worse(reading);
+            // measured to its end. A void trial decides nothing.
+            let decides = self.may_cut() && !trial.is_void;
+            self.cut_off[place] = decides && self.is_clearly_worse(reading);
             self.readings[place].push(reading);
             self.levels = self.compared();
         }
@@ -312,7 +313,11 @@ impl Sweep {
         let TrialThroughput { value, half_width: Some(half), .. } = reading else { return false };
         let mine = Estimate { value, half_width: Some(half) };
         let mine = stats::levels(&[Vec::from([mine])])[0];
-        let best = self.levels.iter().flatten().max_by(|one, other| one.cmp_value(other));
+        // As long as all trials are void, the void ones have levels.
+        let counts = |place: usize| self.readings[place].iter().any(|one| !one.is_void);
+        let levels = (0..).zip(&self.levels).filter(|(place, _)| counts(*place));
+        let best = levels.filter_map(|(_, level)| level.as_ref());
+        let best = best.max_by(|one, other| one.cmp_value(other));
         let Some(best) = best else { return false };
         // Zero is less than anything.
         let Some(mine) = mine else { return true };

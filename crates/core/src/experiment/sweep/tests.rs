@@ -290,6 +290,24 @@ fn a_clearly_worse_point_is_cut_short_and_not_repeated() {
     let said = &conclusion.sentences;
     assert!(said.iter().any(|one| one.starts_with("3 points were cut off")), "{said:?}");
 
+    // A void trial, which something else may have slowed down, cuts nothing off.
+    let mut sweep = grid(&[("1m", 1 << 20)], &["8", "4"], settings);
+    let Step::Run(first) = sweep.next(None) else { panic!("there is a point") };
+    let Step::Run(second) = sweep.next(Some(&trial(&first, 800e6))) else { panic!("and another") };
+    sweep.next(Some(&Trial { is_void: true, ..trial(&second, 100e6) }));
+    let Some(Found::Sweep(found)) = sweep.so_far().found else { panic!("a sweep finds") };
+    assert!(found.cut_off.is_empty(), "{found:?}");
+    // Nor is another point measured by one, which a cache may have answered.
+    let mut sweep = grid(&[("1m", 1 << 20)], &["8", "4"], settings);
+    let Step::Run(first) = sweep.next(None) else { panic!("there is a point") };
+    let void = Trial { is_void: true, ..trial(&first, 9e9) };
+    let Step::Run(second) = sweep.next(Some(&void)) else { panic!("and another") };
+    let sound = trial(&second, 1e9);
+    assert!(!sweep.enough(&sound.record));
+    sweep.next(Some(&sound));
+    let Some(Found::Sweep(found)) = sweep.so_far().found else { panic!("a sweep finds") };
+    assert!(found.cut_off.is_empty(), "{found:?}");
+
     // The same at its looks.
     let mut sweep = grid(&[("1m", 1 << 20)], &["8", "4"], settings);
     let Step::Run(first) = sweep.next(None) else { panic!("there is a point") };

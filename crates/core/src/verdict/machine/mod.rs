@@ -241,10 +241,12 @@ fn times(pauses: &Pauses, of: impl Fn(PauseKind) -> bool) -> Option<String> {
     let found: Vec<&Pause> = pauses.found.iter().filter(|pause| of(pause.kind)).collect();
     let longest = found.iter().max_by_key(|pause| pause.length)?;
     let one = format!("for at least {}, {} into the window", longest.length, longest.after);
-    let all = found.iter().fold(Span(0), |sum, pause| sum + pause.length) + pauses.others;
+    let all = found.iter().fold(Span(0), |sum, pause| sum + pause.length);
+    // Of those that were not kept, only the time of all kinds together is known.
+    let more = if pauses.others == Span(0) { "" } else { " or more" };
     match found.len() {
         1 => Some(one),
-        n => Some(format!("{n} times or more, {all} in all, the longest time {one}")),
+        n => Some(format!("{n} times or more, {all}{more} in all, the longest time {one}")),
     }
 }
 

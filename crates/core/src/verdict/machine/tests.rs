@@ -134,6 +134,10 @@ fn a_process_that_was_stopped_is_suspect_with_the_time_and_the_length() {
     let expected = "2 times or more, 4.95 s in all, the longest time for at least 3 s, 9 s into";
     assert!(finding.evidence.contains(expected), "{}", finding.evidence);
     assert!(finding.evidence.contains("gdb (77) traces it"), "{}", finding.evidence);
+    // Of those that were not kept, nobody knows which kind they were.
+    pauses(&mut invented).others = Span::from_secs(10);
+    let finding = invented.has("process-stopped", Severity::Suspect);
+    assert!(finding.evidence.contains("4.95 s or more in all"), "{}", finding.evidence);
     invented.counters().pauses = None;
     invented.is_unchecked("process-stopped");
     invented.is_unchecked("machine-paused");

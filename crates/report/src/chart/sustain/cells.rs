@@ -148,12 +148,12 @@ fn convergence(document: &Document, found: &SustainFound, trials: &[&Trial]) -> 
         .collect();
     let looks = looks(&names, false);
     let line = |(nth, (_, trials)): (usize, &(&[Coordinate], Vec<&Trial>))| {
-        let dots = trials.iter().map(|trial| Dot {
-            x: f64::from(number(trial)),
-            y: value(trial, watched, quantile),
-            half: None,
-            label: String::new(),
-            about: about_trial(trial),
+        let dots = trials.iter().map(|trial| {
+            Dot::plain(
+                f64::from(number(trial)),
+                value(trial, watched, quantile),
+                about_trial(trial),
+            )
         });
         let (paint, form) = looks[nth];
         Series { name: names[nth].clone(), paint, form, dots: dots.collect() }

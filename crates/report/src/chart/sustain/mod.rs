@@ -188,7 +188,7 @@ fn x_axis(rounds: &[Round]) -> Axis {
 
 fn y_axis(found: &SustainFound, scale: Scale) -> Axis {
     let title = Watched::of(found).title().to_owned();
-    Axis { title, scale, ticks: Vec::new(), range: None }
+    Axis::plain(title, scale)
 }
 
 fn series_of(found: &SustainFound, rounds: &[Round]) -> Series {
@@ -236,12 +236,8 @@ fn judgement(
     let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let line = |name: &str, from: f64, to: f64, paint, dashed| {
-        let dot = |x, y: f64| Dot {
-            x,
-            y: Some(watched.read(y)),
-            half: None,
-            label: String::new(),
-            about: format!("{name}\n{}", watched.text(y)),
+        let dot = |x, y: f64| {
+            Dot::plain(x, Some(watched.read(y)), format!("{name}\n{}", watched.text(y)))
         };
         let dots = Vec::from([dot(ends.0, from), dot(ends.1, to)]);
         Series { name: name.to_owned(), paint, form: Form::Line { dashed }, dots }

@@ -100,12 +100,7 @@ fn price(document: &Document, results: &Results<'_>) -> Chart {
                 about: about(spot),
             })
         });
-        let x = Axis {
-            title: "IOPS".to_owned(),
-            scale: Scale::FromZero,
-            ticks: Vec::new(),
-            range: None,
-        };
+        let x = Axis::plain("IOPS", Scale::FromZero);
         let y = Axis::of_ratios(format!("{quantile}, ms (logarithmic)"), &series);
         let plot = Plot::Lines(Lines { x, y, band: None, series });
         Panel { title: format!("{quantile} of the response time"), plot }
@@ -145,8 +140,7 @@ fn outstanding(document: &Document, results: &Results<'_>) -> Chart {
         ticks: labeled(ticks.collect()),
         range: all.first().map(|least| (least / 1.3, most * 1.3)),
     };
-    let y =
-        Axis { title: "IOPS".to_owned(), scale: Scale::FromZero, ticks: Vec::new(), range: None };
+    let y = Axis::plain("IOPS", Scale::FromZero);
     Chart {
         name: "outstanding".to_owned(),
         title: "IOPS by I/Os in flight".to_owned(),
@@ -208,12 +202,12 @@ fn over_time(document: &Document, found: &SustainFound, watched: Watched) -> Cha
     };
     let line = |(nth, state): (usize, &Option<&Coordinate>)| {
         let own = moments.iter().filter(|moment| moment.state == *state);
-        let dots = own.map(|moment| Dot {
-            x: moment.at / second,
-            y: value(moment.trial).map(|value| watched.read(value)),
-            half: None,
-            label: String::new(),
-            about: about_trial(moment.trial),
+        let dots = own.map(|moment| {
+            Dot::plain(
+                moment.at / second,
+                value(moment.trial).map(|value| watched.read(value)),
+                about_trial(moment.trial),
+            )
         });
         let (name, paint) = match state {
             None => ("rounds before".to_owned(), Paint::Muted),
@@ -239,8 +233,7 @@ fn over_time(document: &Document, found: &SustainFound, watched: Watched) -> Cha
         ticks: Vec::new(),
         range: Some((-0.02 * end / second, 1.02 * end / second)),
     };
-    let y =
-        Axis { title: title.to_owned(), scale: Scale::FromZero, ticks: Vec::new(), range: None };
+    let y = Axis::plain(title, Scale::FromZero);
     Chart {
         name: "recovery".to_owned(),
         title: format!("{name} over time"),
@@ -267,13 +260,8 @@ fn steady(found: &SustainFound, watched: Watched, end: f64) -> Option<Series> {
         Some(_) => "steady state",
         None => "last rounds before, not steady",
     };
-    let dot = |x: f64| Dot {
-        x,
-        y: Some(watched.read(mean)),
-        half: None,
-        label: String::new(),
-        about: format!("{name}\n{}", watched.text(mean)),
-    };
+    let dot =
+        |x: f64| Dot::plain(x, Some(watched.read(mean)), format!("{name}\n{}", watched.text(mean)));
     Some(Series {
         name: name.to_owned(),
         paint: Paint::Ink,
