@@ -1,13 +1,11 @@
 //! The rules for the structure of a crate: modules form no circle, the name of a type is defined
-//! once, and a module with children is always written in the same kind of file. Exceptions are in
-//! [`allowed`](super::allowed).
+//! once, and a module with children is always written in the same kind of file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Finding;
-use super::allowed::{CIRCLES, Circle, TWICE, Twice};
 use super::modules::Tree;
 use super::parse;
 
@@ -15,24 +13,16 @@ use super::parse;
 pub fn check(root: &Path, files: &[PathBuf]) -> io::Result<Vec<Finding>> {
     let mut findings = beside_folders(files);
     for file in files.iter().filter(|file| is_root_of_crate(file)) {
-        let name = name_of_crate(file);
         let tree = parse::crate_at(root, file)?;
-        let circles: Vec<&Circle> = CIRCLES.iter().filter(|one| one.krate == name).collect();
-        findings.extend(forbidden_circles(file, &circles_of(&tree), &circles));
-        let twice: Vec<&Twice> = TWICE.iter().filter(|one| one.krate == name).collect();
-        findings.extend(types_twice(file, &tree, &twice));
+        let circle = |found| Finding { path: file.clone(), line: 1, rule: in_words(&found) };
+        findings.extend(circles_of(&tree).into_iter().map(circle));
+        findings.extend(types_twice(&tree));
     }
     Ok(findings)
 }
 
 fn is_root_of_crate(file: &Path) -> bool {
     file.ends_with("src/lib.rs") || file.ends_with("src/main.rs")
-}
-
-/// The folder of the crate, which is used as its name.
-fn name_of_crate(root_file: &Path) -> &str {
-    let folder = root_file.parent().and_then(Path::parent).and_then(Path::file_name);
-    folder.and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 /// Module files that lie beside the folder of their children. The file has to be `mod.rs` in that
@@ -133,30 +123,6 @@ fn within(members: BTreeSet<String>, left: &mut BTreeMap<String, Vec<Edge>>) -> 
     Found { members, edges }
 }
 
-/// The circles that are not allowed, and the exceptions that exceed what exists.
-fn forbidden_circles(root_file: &Path, found: &[Found], allowed: &[&Circle]) -> Vec<Finding> {
-    let finding = |rule| Finding { path: root_file.to_path_buf(), line: 1, rule };
-    let mut findings = Vec::new();
-    for circle in found {
-        let is_part = |one: &&Circle| circle.members.iter().all(|name| one.has(name));
-        if !allowed.iter().copied().any(|one| is_part(&one)) {
-            findings.push(finding(in_words(circle)));
-        }
-    }
-    for one in allowed {
-        let parts = found.iter().filter(|circle| circle.members.iter().all(|name| one.has(name)));
-        let left: BTreeSet<&str> =
-            parts.flat_map(|part| &part.members).map(String::as_str).collect();
-        let gone: Vec<&str> =
-            one.modules.iter().copied().filter(|name| !left.contains(name)).collect();
-        if !gone.is_empty() {
-            let gone = gone.join(", ");
-            findings.push(finding(format!("no longer a circle: take {gone} out of allowed.rs")));
-        }
-    }
-    findings
-}
-
 /// A circle with the names that make it one. Each name appears once.
 fn in_words(circle: &Found) -> String {
     let members: Vec<&str> = circle.members.iter().map(String::as_str).collect();
@@ -173,39 +139,23 @@ fn in_words(circle: &Found) -> String {
     lines.join("\n    ")
 }
 
-/// Names that several types of a crate have, and the exceptions that exceed what exists.
-fn types_twice(root_file: &Path, tree: &Tree, allowed: &[&Twice]) -> Vec<Finding> {
+/// Names that several types of a crate have.
+fn types_twice(tree: &Tree) -> Vec<Finding> {
     let mut places: BTreeMap<&str, Vec<(&Path, usize)>> = BTreeMap::new();
     for module in tree.modules.values() {
         for (name, line) in &module.types {
             places.entry(name).or_default().push((&module.file, *line));
         }
     }
-    let mut findings = Vec::new();
-    for (name, places) in &places {
-        let times = allowed.iter().find(|one| one.name == *name).map_or(1, |one| one.times);
-        if places.len() > times {
-            let (first, line) = places[0];
-            let others =
-                places[1..].iter().map(|(file, line)| format!("{}:{line}", file.display()));
-            let others = others.collect::<Vec<_>>().join(", ");
-            let rule = format!("`{name}` is defined at {others} as well: one name, one meaning");
-            findings.push(Finding { path: first.to_path_buf(), line, rule });
-        }
-    }
-    for one in allowed {
-        let times = places.get(one.name).map_or(0, Vec::len);
-        if times < one.times {
-            let rule = match times {
-                0 | 1 => {
-                    format!("`{}` is no longer defined twice: take it out of allowed.rs", one.name)
-                }
-                _ => format!("`{}` is defined {times} times only: say so in allowed.rs", one.name),
-            };
-            findings.push(Finding { path: root_file.to_path_buf(), line: 1, rule });
-        }
-    }
-    findings
+    let several = places.into_iter().filter(|(_, places)| places.len() > 1);
+    let finding = |(name, places): (&str, Vec<(&Path, usize)>)| {
+        let (first, line) = places[0];
+        let others = places[1..].iter().map(|(file, line)| format!("{}:{line}", file.display()));
+        let others = others.collect::<Vec<_>>().join(", ");
+        let rule = format!("`{name}` is defined at {others} as well: one name, one meaning");
+        Finding { path: first.to_path_buf(), line, rule }
+    };
+    several.map(finding).collect()
 }
 
 #[cfg(test)]
@@ -280,33 +230,20 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_may_be_allowed_and_shrinks() {
+    fn a_circle_is_told_with_the_names_that_make_it() {
         let found = circles_of(&tree(&[("a", "use crate::b;"), ("b", "use crate::a;")]));
-        let rules = |modules: &'static [&'static str]| {
-            let allowed = Circle { krate: "core", modules };
-            forbidden_circles(Path::new("lib.rs"), &found, &[&allowed]).len()
-        };
-        assert_eq!(rules(&["a", "b"]), 0);
-        assert_eq!(rules(&["a", "b", "c"]), 1, "c is none of it any more");
-        assert_eq!(rules(&["a", "c"]), 2, "another circle than that");
         let text = in_words(&found[0]);
         assert!(text.contains("a -> b: crate::b at x.rs:1"), "{text}");
     }
 
     #[test]
-    fn a_name_is_for_one_type_and_an_allowance_for_as_many_as_there_are() {
-        let tree = tree(&[
+    fn a_name_is_for_one_type() {
+        let found = types_twice(&tree(&[
             ("a", "struct A; fn f() { enum B {} } #[cfg(test)] mod tests { struct A; }"),
             ("b", "mod c { trait A {} } type A = u8; impl Iterator for X { type Item = u8; }"),
-        ]);
-        let rules = |name: &'static str, times: usize| {
-            let allowed = Twice { krate: "core", name, times };
-            types_twice(Path::new("lib.rs"), &tree, &[&allowed]).len()
-        };
-        assert_eq!(rules("A", 3), 0);
-        assert_eq!(rules("A", 2), 1);
-        assert_eq!(rules("A", 4), 1);
-        assert_eq!(rules("B", 2), 2, "of A there are three, and one of B");
+        ]));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].rule.starts_with("`A` is defined at x.rs:1, x.rs:1 as well"), "{found:?}");
     }
 
     #[test]

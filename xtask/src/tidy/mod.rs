@@ -1,7 +1,6 @@
 //! The rules of STYLE.md that neither the compiler nor clippy can check. A rule that is not checked
 //! is advice. This also runs as a test (`cargo test -p xtask`), so it cannot be forgotten.
 
-mod allowed;
 mod house;
 mod modules;
 mod pages;
