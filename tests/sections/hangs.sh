@@ -140,7 +140,8 @@ fi
 patience() { # NAME LOST FAULT -- OPTIONS...
   local name=$1 lost=$2
   shift 2
-  hang "$name" "$@" -d 1s
+  # Long enough for the I/O that hangs, also on a busy machine.
+  hang "$name" "$@" -d 20s
   wait_until 120 lines 3 || true
   kept "$name" "$lost"
   let_go "$name" 4
