@@ -329,7 +329,7 @@ pub fn all(size: CompareSize) -> Result<String, String> {
     let stopped = stops_on_signals()?;
     let names = FIGURES.map(|(_, name)| name).join(" | ");
     let mut text = format!(
-        "Two sides that are alike. The second column with percentages has the comparisons that found a \
+        "Two sides that are alike. The column *any of five* has the comparisons that found a \
          difference in any of the five figures, decided together at 5 %; the others have each figure decided \
          alone. Without a margin, so that every difference counts.\n\n\
          | trials | comparisons | any of five, goal at most 5 % | {names} |\n\
