@@ -49,7 +49,7 @@ struct RealAgent {
     trial: String,
 }
 
-/// The cost with so many hosts.
+/// The cost with this number of hosts.
 #[derive(Debug)]
 struct HostsRow {
     hosts: usize,
@@ -129,7 +129,7 @@ fn words(seconds: u64) -> [String; 6] {
     ["sim:ssd", "-q", "32", "-d", &format!("{seconds}s"), "--warm-up=0s"].map(str::to_owned)
 }
 
-/// A coordinator with so many invented hosts.
+/// A coordinator with this many invented hosts.
 fn row(
     fathom: &Path,
     folder: &Path,

@@ -42,10 +42,10 @@ check "peak on a disk of 2000 IOPS: the last trial is the official run" \
   test "$(trial '.place.role')" = official
 # On a busy machine the curve may scatter so much that the saturating depth is unknown.
 says_what_saturates() {
-  if concludes '^Queue depth [0-9]+ saturates'; then return 0; fi
+  if concludes '^Queue depth [0-9]+ (saturates|may saturate)'; then return 0; fi
   sleep 0.5
   experiment peak "$limit" "${peak[@]}" --workers 4 --up-to 64 -b 4k
-  concludes '^Queue depth [0-9]+ saturates' || return 2
+  concludes '^Queue depth [0-9]+ (saturates|may saturate)' || return 2
 }
 reached "peak on a disk of 2000 IOPS: and says what saturates it" says_what_saturates
 reached "peak on a disk of 2000 IOPS by the number of workers: within 2 %" \

@@ -12,9 +12,12 @@ tar -xzf axe-core-*.tgz package/axe.min.js
 short=(--duration 1s --seed 1)
 run_fathom quick sim:ssd "${short[@]}" --out quick.jsonl
 run_fathom run sim:ssd --read-share 70% --rate 20k "${short[@]}" --out run.jsonl
+run_fathom run sim:ssd --read-share 70% --rate 20k --duration 1s --seed 2 --out again.jsonl
 run_fathom sweep sim:ssd --axis queue-depth=1..12 --axis block-size=4k,16k,64k --yes -d 200ms --out sweep.jsonl
 run_fathom peak sim:ssd "${short[@]}" --official 2s --yes --out peak.jsonl
 run_fathom map sim:grid --seed 1 --yes --out map.jsonl
+run_fathom sustain sim:ssd "${short[@]}" --at-least 5s --rounds 6 --yes --out sustain.jsonl
+run_fathom ab 'sim:ssd -q 4' 'sim:ssd -q 8' "${short[@]}" --yes --out ab.jsonl
 run_fathom study multi-stream sim:array,disks=1 sim:array,disks=4 -d 200ms --warm-up 0 --repeats 1 --yes \
   --out study.jsonl
 
@@ -48,15 +51,25 @@ looked_at() { # NAME WIDTH [OPTIONS OF CHROMIUM]
 }
 all_is_well() { grep -qx end "$out" && ! grep -v -e ': ok$' -e '^end$' "$out"; }
 
-for name in quick run sweep peak map study; do
-  run_fathom report "$name.jsonl" --html "$name.html"
+mkdir results
+cp run.jsonl again.jsonl results
+run_fathom compare run.jsonl again.jsonl --html compare.html
+run_fathom history results --html history.html
+
+check_page() { # NAME SCREEN COLORS
+  local width=1200 options=()
+  [[ $2 = desk ]] || width=390
+  [[ $3 = light ]] || options=(--force-dark-mode)
+  looked_at "$1" "$width" "${options[@]}"
+  check "$1, $2, $3" all_is_well
+}
+for name in quick run sweep peak map study sustain ab compare history; do
+  [[ -e $name.html ]] || run_fathom report "$name.jsonl" --html "$name.html"
   check "$name: there is a page" test -s "$name.html"
-  for screen in "desk 1200" "phone 390"; do
-    for colors in light dark; do
-      options=()
-      [[ $colors = light ]] || options=(--force-dark-mode)
-      looked_at "$name" "${screen#* }" "${options[@]}"
-      check "$name, ${screen% *}, $colors" all_is_well
-    done
-  done
+  check_page "$name" phone light
+  check_page "$name" desk dark
+done
+for name in quick run sweep peak map study; do
+  check_page "$name" desk light
+  check_page "$name" phone dark
 done

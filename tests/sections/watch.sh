@@ -100,7 +100,7 @@ if [[ $(own '.breakdown.missing // ""') == "" ]]; then
       "$(own '[.workers[].cells[].read.service_time.sum_ns] | add')"
   fi
   echo "the block layer has $(own '(.all.queue + .all.device) / (.all | add) * 100') % of the service time"
-  check "the slowest come first, a hundred if there are so many" own '([.workers[].ledger.completed] | add) as $all
+  check "the slowest come first, a hundred if there are that many" own '([.workers[].ledger.completed] | add) as $all
     | [.breakdown.slowest[].service_time_ns]
     | (length == ([100, $all] | min) and . == (sort | reverse)) or error("they do not")'
   check "the longest of all is the first of them" equal "$(own '.breakdown.slowest[0].service_time_ns')" \

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::{fmt, fs};
 
 use fathom_core::facts::{InUse, TargetKind};
+use fathom_core::typed_path;
 use fathom_core::{Bytes, Refusal};
-use fathom_core::{typed_path, typed_size};
 
 /// Why a target cannot be used. Each variant names the target, the problem and the remedy.
 #[derive(Debug)]
@@ -86,37 +86,6 @@ pub enum TargetError {
         name: String,
         /// Its file system, if known.
         file_system: Option<String>,
-    },
-    /// A size or an offset is not a multiple of the alignment that direct I/O needs.
-    Misaligned {
-        /// As the user named it.
-        name: String,
-        /// The quantity: "the block size", "the offset".
-        what: &'static str,
-        /// Its value.
-        value: Bytes,
-        /// The alignment.
-        alignment: Bytes,
-    },
-    /// The region reaches beyond the end.
-    BeyondEnd {
-        /// As the user named it.
-        name: String,
-        /// Its kind.
-        kind: TargetKind,
-        /// Where the region ends.
-        end: Bytes,
-        /// The size of the target.
-        size: Bytes,
-    },
-    /// The region has no room for one block.
-    TooSmall {
-        /// As the user named it.
-        name: String,
-        /// The region's length.
-        length: Bytes,
-        /// The block size.
-        block_size: Bytes,
     },
     /// It would be overwritten without consent.
     NotNamed {
@@ -218,9 +187,6 @@ impl TargetError {
             | Self::ReadOnly { name, .. }
             | Self::Empty { name, .. }
             | Self::DirectUnsupported { name, .. }
-            | Self::Misaligned { name, .. }
-            | Self::BeyondEnd { name, .. }
-            | Self::TooSmall { name, .. }
             | Self::NotNamed { name, .. }
             | Self::InUse { name, .. }
             | Self::Passthrough { name, .. }
@@ -244,10 +210,13 @@ impl TargetError {
             | Self::Unseen { .. }
             | Self::Empty { .. }
             | Self::Changed { .. } => self.told_of_what_it_is(),
-            Self::Misaligned { .. }
-            | Self::BeyondEnd { .. }
-            | Self::TooSmall { .. }
-            | Self::TooLarge { .. } => self.told_of_region(),
+            Self::TooLarge { block_size, largest, limit, .. } => told(
+                format!(
+                    "blocks of {block_size} are more than one NVMe command to it may move, which is \
+                     {largest} by the kernel's {limit}"
+                ),
+                "choose a smaller block size, or the block device, whose I/Os the kernel cuts",
+            ),
             Self::Denied { what, .. } => told(
                 format!("this user may not {what} it"),
                 "change its permissions (and those of the folders above it), or run fathom as root; \
@@ -333,49 +302,11 @@ impl TargetError {
             ),
             Self::Empty { kind, .. } => told(
                 format!("it is a {} without any data", kind.name()),
-                "attach or insert what it should hold",
+                "attach or insert a medium",
             ),
             Self::Changed { what, .. } => told(
                 format!("it has changed since it was checked ({what})"),
                 "see who replaces or resizes it, and start again",
-            ),
-            _ => unreachable!("only called for the errors above"),
-        }
-    }
-
-    fn told_of_region(&self) -> (String, String) {
-        match self {
-            Self::Misaligned { what, value, alignment, .. } => told(
-                format!(
-                    "{what} of {} bytes is no multiple of {} bytes, which direct I/O on it needs",
-                    value.0, alignment.0
-                ),
-                "choose such a multiple, or add --buffered",
-            ),
-            Self::BeyondEnd { name, kind, end, size } => {
-                let mut remedy = "choose a smaller --size or --offset".to_owned();
-                if *kind == TargetKind::File {
-                    let typed = typed_path(name);
-                    let larger = typed_size(*end);
-                    let larger = format!("fathom prepare {typed} --size {larger} --overwrite");
-                    remedy = format!("{remedy}, or write a larger file with `{larger}`");
-                }
-                let (end, size) = (in_full(*end), in_full(*size));
-                told(format!("it has {size}, but the region ends at {end}"), remedy)
-            }
-            Self::TooSmall { length, block_size, .. } => told(
-                format!(
-                    "its region is {} long, which is less than one block of {block_size}",
-                    in_full(*length)
-                ),
-                "choose a larger --size or a smaller --block-size",
-            ),
-            Self::TooLarge { block_size, largest, limit, .. } => told(
-                format!(
-                    "blocks of {block_size} are more than one NVMe command to it may move, which is \
-                     {largest} by the kernel's {limit}"
-                ),
-                "choose a smaller block size, or the block device, whose I/Os the kernel cuts",
             ),
             _ => unreachable!("only called for the errors above"),
         }
@@ -463,11 +394,6 @@ fn told_in_use(name: &str, uses: &[InUse]) -> (String, String) {
             "{remedy}, or repeat its name in --destroy-in-use {typed} to destroy it all the same"
         ),
     )
-}
-
-/// A size in its unit and to the byte.
-fn in_full(size: Bytes) -> String {
-    format!("{size} ({} bytes)", size.0)
 }
 
 /// An error of the system without Rust's "(os error 28)".

@@ -20,7 +20,7 @@ use crate::pattern::Request;
 const IOS: usize = 1 << 20;
 /// The capacity of a block: 64 KiB of memory.
 const BLOCK: usize = 1 << 10;
-/// The same if there are so many workers that their blocks would take gigabytes.
+/// The capacity of a block if the larger blocks of all workers would take gigabytes.
 const SMALL_BLOCK: usize = 1 << 6;
 /// The least number of blocks of a worker.
 const BLOCKS_MIN: usize = 4;

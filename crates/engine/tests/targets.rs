@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::PoisonError;
 use std::thread;
 use std::time::Duration;
 
@@ -91,7 +92,7 @@ fn a_disk_that_got_the_number_of_another_or_another_size_is_not_opened() {
     let was = disk.look();
     let other = disk.folder.path().join("other");
     File::create(&other).unwrap().set_len(2 * MIB).unwrap();
-    let alone = NUMBERS.lock().unwrap();
+    let alone = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
     losetup(&["--detach", disk.name()]);
     losetup(&[disk.name(), self::text(&other)]);
     drop(alone);
@@ -367,7 +368,7 @@ fn a_device_is_written_to_only_by_its_name_whatever_is_found_on_it() {
 fn a_device_that_a_loop_device_shows_is_in_use() {
     let Some(below) = Loop::new(32 * MIB, &[]) else { return };
     // From 1 MiB on, as a user does who knows where the file system begins.
-    let alone = NUMBERS.lock().unwrap();
+    let alone = NUMBERS.lock().unwrap_or_else(PoisonError::into_inner);
     let shown = Command::new("losetup").args(["-f", "--show", "-o", "1M", below.name()]).output();
     drop(alone);
     let above = String::from_utf8(shown.unwrap().stdout).unwrap().trim().to_owned();

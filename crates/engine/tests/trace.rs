@@ -91,7 +91,10 @@ fn open(arrivals: Arrivals) -> Pacing {
 /// Checks that a trace shows the same figures as a record.
 #[track_caller]
 fn assert_same(record: &Record, trace: &Keep) {
-    assert!(trace.all().all(|io| io.left_out == 0), "whoever keeps them all is fast enough");
+    assert!(
+        trace.all().all(|io| io.left_out == 0),
+        "a tracer that keeps them in memory is fast enough"
+    );
     let count = |keep: &dyn Fn(&TracedIo) -> bool| trace.all().filter(|io| keep(io)).count() as u64;
     let counted = Ledger {
         due: trace.all().count() as u64 + record.ledger().unstarted,

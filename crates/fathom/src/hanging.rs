@@ -47,9 +47,9 @@ static ASKED: Mutex<Option<Unanswered>> = Mutex::new(None);
 struct Unanswered {
     path: PathBuf,
     role: Role,
-    /// The time limit, ...
+    /// The time limit.
     patience: Duration,
-    /// ... and how much of it is left.
+    /// The part of the time limit that is left.
     left: Duration,
 }
 

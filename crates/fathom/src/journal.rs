@@ -15,6 +15,7 @@ use fathom_report::document;
 
 use crate::error::{Error, plain};
 use crate::hanging::{Role, patiently};
+use crate::output::is_stdout;
 use crate::signals::Closing;
 use crate::{hanging, output, signals};
 
@@ -76,8 +77,9 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// When it exists or cannot be created.
+    /// When it exists or cannot be created, or stdout is named.
     pub fn create(path: &Path, echo: bool) -> Result<Self, Error> {
+        is_a_file("--out", path)?;
         // A file without a result has no use: until there is one it is removed when the process
         // ends, and only a killed process leaves it.
         let create = || signals::create_doomed(path, &mut options());
@@ -583,6 +585,22 @@ pub fn not_created(path: &Path, cause: io::Error, other: &str) -> Error {
         _ => format!("name {other}"),
     };
     Error::write(path, cause, remedy)
+}
+
+/// Refuses stdout as the place of what is written while it is measured.
+///
+/// # Errors
+///
+/// When it is stdout.
+pub fn is_a_file(option: &str, path: &Path) -> Result<(), Error> {
+    if !is_stdout(path) {
+        return Ok(());
+    }
+    Err(Error::option(
+        format!("{option} {}", path.display()),
+        "it is kept in a file, so that it survives an abort",
+        "name a file",
+    ))
 }
 
 /// Writes a whole file that does not exist yet.

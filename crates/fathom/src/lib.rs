@@ -25,6 +25,7 @@ mod resolve;
 mod room;
 mod scratch;
 mod session;
+mod shipped;
 mod signals;
 mod spoken;
 mod trace;

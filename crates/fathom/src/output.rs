@@ -225,12 +225,17 @@ pub fn error_size() -> (usize, usize) {
 
 /// Columns of the terminal to which `say` goes, or 100 without one.
 pub fn width() -> usize {
+    columns().unwrap_or(100)
+}
+
+/// Columns of the terminal to which `say` goes; none without one.
+pub fn columns() -> Option<usize> {
     let size = if STDOUT_IS_THE_DOCUMENTS.load(Ordering::SeqCst) {
         terminal_size::terminal_size_of(io::stderr())
     } else {
         terminal_size::terminal_size_of(io::stdout())
     };
-    size.map_or(100, |(columns, _)| usize::from(columns.0).max(40))
+    size.map(|(columns, _)| usize::from(columns.0).max(40))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Messages in the words of whoever asked: an option of fathom's has another name in a workload file and
-//! in another tool's command line.
+//! Messages in the words of the user's input: an option of fathom's has another name in a workload
+//! file and in another tool's command line.
 
 /// A text in which each option, `--name`, is called what `name` says; none where it has no name for one.
 pub fn renamed(text: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {

@@ -38,9 +38,9 @@ pub struct TraceFile {
     path: PathBuf,
     /// Only threads of their own make calls to it.
     file: Arc<Closing<File>>,
-    /// Complete lines that are not written yet, ...
+    /// Complete lines that are not written yet.
     buffer: Vec<u8>,
-    /// ... and how many there are.
+    /// The number of these lines.
     buffered: u64,
     /// The length up to which every line is complete.
     whole: u64,
@@ -70,8 +70,9 @@ impl TraceFile {
     ///
     /// # Errors
     ///
-    /// When it exists or cannot be created.
+    /// When it exists or cannot be created, or stdout is named.
     pub fn create(path: &Path) -> Result<Self, Error> {
+        journal::is_a_file("--trace", path)?;
         let create = || signals::create_doomed(path, OpenOptions::new().write(true));
         let file = patiently(path, Role::Output, create)
             .map_err(|cause| journal::not_created(path, cause, "another place with --trace"))?;

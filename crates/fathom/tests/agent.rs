@@ -184,7 +184,7 @@ fn what_is_not_allowed_is_refused_and_nothing_is_touched() {
     one.say(&hello(env!("CARGO_PKG_VERSION")));
     one.until("hello");
     for (words, why) in [
-        (&["data", "--read-share", "0%"][..], "what is there would be lost"),
+        (&["data", "--read-share", "0%"][..], "its data would be lost"),
         (&["data", "--read-share", "0%", "--overwrite"], "a consent: it is not one of the words"),
         (&["data", "--out", "x"], "--out: it is not one of the words"),
         (&["data", "--html", "x.html"], "a report: it is not one of the words"),

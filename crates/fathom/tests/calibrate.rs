@@ -35,6 +35,9 @@ fn a_calibration_is_a_document_on_stdout_and_in_the_file_that_was_named() {
     assert_eq!(code(&again), 5, "{}", stderr(&again));
     assert!(stdout(&again).is_empty());
     assert_eq!(std::fs::read_to_string(place.join("found")).unwrap(), text);
+    let alone = place.run(&["calibrate", "--backend", "sync", "--duration", "10ms", "--out", "-"]);
+    assert!(stdout(&alone).starts_with(&start) && stdout(&alone).lines().count() == 1);
+    assert_eq!(place.names(), ["found"]);
 }
 
 #[test]

@@ -344,7 +344,7 @@ fn a_file_that_a_run_created_is_written_again_and_somebodys_is_not() {
     fs::write(&path, &data).unwrap();
     let output = place.run(&line);
     assert_eq!(code(&output), 3, "{}", stderr(&output));
-    assert_has(&stderr(&output), &["the load writes (-w100)", "allow it with --overwrite"]);
+    assert_has(&stderr(&output), &["the load writes to it (-w100)", "allow it with --overwrite"]);
     assert_eq!(fs::read(&path).unwrap(), data);
 }
 

@@ -412,7 +412,7 @@ fn nothing_begins_where_one_host_refuses_or_would_do_something_else() {
     refused(&["run", "data", "-q", "1"], 3, &["c: its load would not be that of a: ", "--size"]);
     refused(&["run", "nothing", "-q", "1"], 3, &["nothing", "does not exist"]);
     let write = ["run", "data", "--read-share", "0%", "--size", "1m"];
-    refused(&write, 3, &["what is there would be lost"]);
+    refused(&write, 3, &["its data would be lost"]);
     refused(&["run", "data", "--destroy", "data"], 2, &["--destroy HOST:data"]);
     refused(&["run", "data", "--destroy", "x:data"], 2, &["--destroy x", "no such host"]);
     refused(&["run", "data", "--watch"], 2, &["--watch"]);
@@ -699,7 +699,7 @@ fn a_consent_is_for_what_an_experiment_writes_and_for_nothing_else() {
         assert!(own.is_empty() && !place.join("all.jsonl").exists(), "{args:?}");
         std::fs::remove_file(place.join("router")).unwrap();
     };
-    let would_write = ["what is there would be lost", "--overwrite"];
+    let would_write = ["its data would be lost", "--overwrite"];
     refused(&["sustain", "data", "--precondition", "1", "--yes"], &would_write);
     refused(&["sustain", "data", "--test", "throughput", "--yes"], &would_write);
     refused(&["peak", "data", "--read-share", "0%", "--yes"], &would_write);

@@ -32,6 +32,8 @@ fn a_map_that_goes_to_diskplorer_and_comes_back_has_the_same_surfaces() {
     let export = ["export", "a.jsonl", "--format", "diskplorer", "--out", "d.json"];
     let output = place.run(&export);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let printed = place.run(&["export", "a.jsonl", "--format", "diskplorer", "--out", "-"]);
+    assert_eq!(stdout(&printed), std::fs::read_to_string(place.join("d.json")).unwrap());
     let output = place.run(&["import", "d.json", "--out", "b.jsonl"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_has(
@@ -123,7 +125,8 @@ fn a_file_that_is_not_there_is_refused_with_what_to_name() {
     assert_eq!(code(&output), 5);
     let said = stderr(&output);
     assert!(
-        said.contains("none.json: it cannot be read (No such file") && said.contains(": name what"),
+        said.contains("none.json: it cannot be read (No such file")
+            && said.contains(": name a file"),
         "{said}"
     );
 }

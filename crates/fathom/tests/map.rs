@@ -72,16 +72,18 @@ fn a_map_finds_its_maxima_and_measures_each_cell_once() {
 fn what_no_map_can_have_is_refused_with_the_remedy() {
     let place = Place::new();
     for (words, said) in [
-        (["--grid", "1x5"], "write 21x21, each from 2 to 101"),
-        (["--percentiles", "50,100"], "write numbers between 0 and 100"),
-        (["--cell-time", "50ms"], "choose 5s or more"),
-        (["--tolerance", "0"], "no measurement is exact"),
-        (["--percentiles", "95,50,p95"], "p95 is in it twice"),
-        (["--cell-time-max", "4s"], "it must be from 5 s (--cell-time) to 24 h"),
-        (["--read-max", "'1k for 1s, 2k'"], "--read-max"),
-        (["--allowed-error", "60%"], "at most 50 %"),
+        (&["--grid", "1x5"][..], "write 21x21, each from 2 to 101"),
+        (&["--percentiles", "50,100"], "write numbers between 0 and 100"),
+        (&["--cell-time", "50ms"], "choose 5s or more"),
+        (&["--tolerance", "0"], "no measurement is exact"),
+        (&["--percentiles", "95,50,p95"], "p95 is in it twice"),
+        (&["--cell-time-max", "4s"], "it must be from 5 s (--cell-time) to 24 h"),
+        (&["--read-max", "'1k for 1s, 2k'"], "--read-max"),
+        (&["--allowed-error", "60%"], "at most 50 %"),
+        (&["--queue-depth", "70000"], "--queue-depth"),
+        (&["--read-max", "1000m", "--cell-time-max", "24h"], "1,000,000,000,000 I/Os"),
     ] {
-        let output = place.run(&[&["map", QUEUE][..], &words].concat());
+        let output = place.run(&[&["map", QUEUE][..], words].concat());
         assert_ne!(code(&output), 0, "{words:?}");
         assert_has(&stderr(&output), &[said]);
     }

@@ -338,6 +338,14 @@ fn a_report_goes_to_stdout_alone() {
     }
     let both = ["run", "sim:queue", "-d", "1s", "--json", "--csv", "-"];
     assert_eq!(code(&place.run(&both)), 2);
+    for name in ["-", "/dev/stdout"] {
+        for option in ["--out", "--trace"] {
+            let refused = place.run(&["run", "sim:queue", "-d", "1s", option, name]);
+            assert_eq!(code(&refused), 2);
+            assert_has(&stderr(&refused), &[option, name, "name a file"]);
+        }
+    }
+    assert_eq!(place.names(), ["r.csv", "r.jsonl"]);
 }
 
 #[test]
@@ -623,6 +631,9 @@ fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
         (&["inspect", "missing"], 3, &["missing", "does not exist", ""]),
         (&["inspect", "sim:ssd"], 3, &["sim:ssd", "sim:help", ""]),
         (&["run", "data", "--bs", "4k"], 2, &["--bs", "no such option here", "-b 4k"]),
+        (&["run", "data", "--name=job"], 2, &["--name", "no such option here", "--out"]),
+        (&["oltp", "data"], 2, &["oltp", "no such command", "`fathom run oltp TARGET`"]),
+        (&["./data", "-d", "1s"], 2, &["./data", "no such command", "`fathom run ./data`"]),
         (&["run", "data", "--rw=randread"], 2, &["--rw", "--pattern random", "--read-share"]),
         (&["run", "data", "--plan"], 2, &["--plan", "`fathom plan`", ""]),
         (&["run", "job.fio"], 2, &["job.fio", "job files of fio", "workload file"]),

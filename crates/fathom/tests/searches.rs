@@ -188,20 +188,14 @@ fn a_test_that_writes_needs_consent_and_has_its_own_load() {
     refused(&["sustain", "data", "--test", "iops"], 3, "allow it with --overwrite");
     for [option, value] in [["-b", "4k"], ["--part", "1 read-share=0%"]] {
         let of_its_own = ["sustain", "sim:ssd", "--test", "iops", option, value];
-        refused(&of_its_own, 2, "the test iops says it by itself");
+        refused(&of_its_own, 2, "the test iops sets it");
     }
     refused(&["sustain", "sim:ssd", "--for", "1h"], 2, "--for: ");
     refused(&["peak", "sim:ssd", "-q", "4"], 2, "the search varies it");
     refused(&["peak", "sim:ssd", "--rate", "4"], 2, "a closed loop, which has no rate");
     refused(&["peak", "sim:ssd", "--objective", "mean<=1ms"], 2, "a mean hides");
-}
-
-#[test]
-fn a_search_with_an_amount_has_no_warm_up_that_takes_it() {
-    let place = Place::new();
-    let load = ["sim:ssd", "--stop-after", "10k ios", "--up-to", "4", "--official", "none"];
-    let output = place.run(&[&["peak"], &load[..]].concat());
-    assert_eq!(code(&output), 0, "{}", stdout(&output));
+    let long = ["--objective", "p99<=1ms", "--up-to", "1000m", "--official", "24h"];
+    refused(&[&["peak", "sim:ssd"], &long[..]].concat(), 2, "more than 1,000,000,000,000 I/Os");
 }
 
 #[test]

@@ -197,7 +197,7 @@ impl<'a> Spot<'a> {
             axis.labels.iter().position(|label| *label == coordinate.label).unwrap_or(0)
         });
         let all: Vec<&Trial> = trials.iter().map(|(_, trial)| *trial).collect();
-        let counted = counted(&trials);
+        let counted = counted(&all);
         let verdicts = all.iter().map(|trial| trial.verdict);
         Self {
             steps: steps.collect(),
@@ -236,7 +236,8 @@ impl<'a> Spot<'a> {
 
     /// The trials that its figures are of.
     pub fn counted_trials(&self) -> Vec<&'a Trial> {
-        counted(&self.trials)
+        let all: Vec<&Trial> = self.trials.iter().map(|(_, trial)| *trial).collect();
+        counted(&all)
     }
 
     /// "5 trials", "4 of 5 trials, because the others are void"; none for a single trial.
@@ -265,10 +266,10 @@ impl<'a> Spot<'a> {
 }
 
 /// The trials that are not void; the void ones if there are no others.
-fn counted<'a>(trials: &[(usize, &'a Trial)]) -> Vec<&'a Trial> {
-    let all = trials.iter().map(|(_, trial)| *trial);
-    let worth: Vec<&Trial> = all.clone().filter(|trial| trial.verdict != Verdict::Void).collect();
-    if worth.is_empty() { all.collect() } else { worth }
+pub(crate) fn counted<'a>(trials: &[&'a Trial]) -> Vec<&'a Trial> {
+    let worth = trials.iter().copied().filter(|trial| trial.verdict != Verdict::Void);
+    let worth: Vec<&Trial> = worth.collect();
+    if worth.is_empty() { trials.to_vec() } else { worth }
 }
 
 /// Whether it is of a sweep, whose conclusion compares the results with each other.
@@ -285,7 +286,7 @@ fn know_together(spots: &mut [Spot<'_>]) {
     let summaries: Vec<Vec<Summary>> = spots
         .iter()
         .map(|spot| {
-            let all = if all_are || !spot.is_void() { counted(&spot.trials) } else { Vec::new() };
+            let all = if all_are || !spot.is_void() { spot.counted_trials() } else { Vec::new() };
             all.into_iter().map(|trial| figures::summary(trial, None, &QUANTILES)).collect()
         })
         .collect();

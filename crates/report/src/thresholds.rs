@@ -8,7 +8,7 @@ use fathom_core::typed_word;
 use crate::comparison::{self, Question, Requirement, RequirementOutcome};
 use crate::document::{Condition, Document, Ended, Found, Metric, Role, Threshold, Trial, Verdict};
 use crate::figures::{self, plus_minus};
-use crate::results::{Results, Spot, chosen, mean_and_max, pooled};
+use crate::results::{Results, Spot, chosen, counted, mean_and_max, pooled};
 
 /// What was measured at one place.
 pub(crate) struct Measured<'a> {
@@ -129,6 +129,7 @@ fn failure(trials: &[&Trial], condition: Condition) -> Option<String> {
 impl Metric {
     /// What it is of trials of one point together.
     pub(crate) fn of(self, trials: &[&Trial]) -> Option<Estimate> {
+        let trials = &counted(trials);
         let exact = |value: f64| Estimate { value, half_width: None };
         match self {
             Self::Iops => pooled(trials, &[]).iops,

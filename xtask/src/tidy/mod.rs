@@ -1,6 +1,7 @@
 //! The rules of STYLE.md that neither the compiler nor clippy can check. A rule that is not checked
 //! is advice. This also runs as a test (`cargo test -p xtask`), so it cannot be forgotten.
 
+mod english;
 mod house;
 mod modules;
 mod pages;
@@ -13,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::source::{code_only, words};
+use english::unclear;
 use pages::Pages;
 
 /// A violation of a rule, and its place.
@@ -74,8 +76,10 @@ pub fn check(root: &Path) -> io::Result<Vec<Finding>> {
         }
         let text = fs::read_to_string(root.join(path))?;
         let rules = match extension {
-            Some("rs") => [rust_rules(path, &text), pages.unknown(&text)].concat(),
-            Some("md") => pages.rules(path, &text),
+            Some("rs") => {
+                [rust_rules(path, &text), pages.unknown(&text), unclear(path, &text)].concat()
+            }
+            Some("md") => [pages.rules(path, &text), unclear(path, &text)].concat(),
             _ => unexplained_dependencies(&text),
         };
         findings.extend(rules.into_iter().map(|(line, rule)| Finding {

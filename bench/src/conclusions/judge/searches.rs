@@ -55,7 +55,9 @@ fn saturation(heard: &Heard<'_>, truth: f64, losses: &[(f64, f64)]) -> Vec<Judge
             judged.push(official(heard, sentence));
         } else if sentence.starts_with("Nothing up to ") {
             judged.push(Judged::holds("saturates", sentence, truth == 256.0));
-        } else if sentence.starts_with("Whether ") && sentence.contains("is unknown") {
+        } else if sentence.starts_with("Whether ") && sentence.contains("is unknown")
+            || sentence.starts_with("Queue depth ") && sentence.contains(" may saturate ")
+        {
             judged.push(Judged::open("saturates", sentence));
         } else if sentence.starts_with("Not monotonic: ") {
             judged.push(Judged::holds("not monotonic", sentence, false));

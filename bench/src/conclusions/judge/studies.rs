@@ -146,9 +146,9 @@ fn fastest(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     Some(Vec::from([judged]))
 }
 
-/// "raid0 (raid0, 4 disks): reads V, 90 % of it or more from workers 2 and queue-depth 8/worker on, 4.0
-/// times disk (3.8 to 4.2), 100 % of 4 disks, 4 workers reach 88 % of what one does (80 to 95 %);
-/// writes ..."
+/// "raid0 (raid0, 4 disks): reads V, at least 90 % of that already with workers 2 and queue-depth
+/// 8/worker, 4.0 times disk (3.8 to 4.2), 100 % of 4 disks, 4 workers reach 88 % of what one does
+/// (80 to 95 %); writes ..."
 fn array(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     let (name, rest) = sentence.split_once(" (")?;
     let (_, rest) = rest.split_once("): ")?;
@@ -165,12 +165,13 @@ fn array(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
 
 fn next_to_all(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<Vec<Judged>> {
     const KIND: &str = "from where on";
-    if part.contains(", from where on is unknown") {
+    if part.contains(", the setting that reaches 90 % is unknown") {
         return Some(Vec::from([Judged::open(KIND, part)]));
     }
-    let Some(place) = between(part, ", 90 % of it or more from ", " on") else {
+    let Some((_, place)) = part.split_once(", at least 90 % of that already with ") else {
         return Some(Vec::new());
     };
+    let place = place.split(", ").next().unwrap_or_default();
     let (workers, each) = place.split_once(" and ")?;
     let at = most(heard, name, read, |one| one == format!("{workers}, {each}"));
     let right = 0.9 * (1.0 - ALIKE) * most(heard, name, read, |_| true) <= at;
@@ -179,7 +180,7 @@ fn next_to_all(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Opt
 
 fn scaling(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<Vec<Judged>> {
     const KIND: &str = "how it scales";
-    if part.contains(", how many times disk is unknown") {
+    if part.contains(", the ratio to disk is unknown") {
         return Some(Vec::from([Judged::open(KIND, part)]));
     }
     let Some((before, ends)) = part.split_once(" times disk") else { return Some(Vec::new()) };
@@ -194,7 +195,7 @@ fn scaling(heard: &Heard<'_>, (name, read): (&str, bool), part: &str) -> Option<
 }
 
 /// "raid5, reads with one request each, in multiples of disk: 1 worker V, 4.0 times (3.9 to 4.1); 2
-/// workers V, how many times is unknown; the second worker costs 45 % (43 to 47 %)."
+/// workers V, the ratio is unknown; the second worker costs 45 % (43 to 47 %)."
 fn one_request(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
     let (who, said) = sentence.split_once(" with one request each")?;
     let (name, verb) = who.split_once(", ")?;
@@ -211,7 +212,7 @@ fn one_request(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
             judged.push(second_worker(part, second())?);
             continue;
         }
-        if part.starts_with("how many times ") && part.ends_with(" is unknown") {
+        if part.starts_with("the ratio") && part.ends_with(" unknown") {
             judged.push(Judged::open(TIMES, part));
             continue;
         }
@@ -224,9 +225,9 @@ fn one_request(heard: &Heard<'_>, sentence: &str) -> Option<Vec<Judged>> {
 
 const TIMES: &str = "times at one request";
 
-/// "4.0 times (3.9 to 4.1)", "how many times is unknown".
+/// "4.0 times (3.9 to 4.1)", "the ratio is unknown".
 fn scaled(sentence: &str, said: &str, truth: f64) -> Option<Judged> {
-    if said == "how many times is unknown" {
+    if said == "the ratio is unknown" {
         return Some(Judged::open(TIMES, sentence));
     }
     let (value, ends) = said.split_once(" times")?;

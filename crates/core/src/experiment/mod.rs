@@ -18,7 +18,7 @@ pub use found::{
     AbFound, Axis, CellDoubt, CellKind, ComparedFigure, Found, MapCell, MapFound, PeakFound, Probe,
     Round, Scale, SideAnswer, SustainFound, SweepFound, Validation,
 };
-pub use peak::{PROBES_MAX, Peak, Search, Vary, as_well, lowest};
+pub use peak::{PROBES_MAX, Peak, Search, Vary, as_well, falls_short, lowest};
 pub use precondition::Precondition;
 pub use reduction::ReductionProbe;
 pub use sequence::PointSequence;

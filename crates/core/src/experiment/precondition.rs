@@ -17,9 +17,9 @@ const BLOCK: u64 = 128 * Bytes::KIB;
 const DEPTH: u32 = 32;
 /// The longest stretch.
 const LONGEST: Span = Span::from_secs(600);
-/// The bandwidth that is assumed before it is known, ...
+/// The bandwidth that is assumed before it is known.
 const USUAL: f64 = 500e6;
-/// ... and the smallest bandwidth that is assumed.
+/// The smallest bandwidth that is assumed before it is known.
 const LEAST: f64 = 100e6;
 
 /// The regions to write, and the progress.

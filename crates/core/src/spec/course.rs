@@ -49,7 +49,7 @@ impl Stage {
         Self { lasts, begins: rate, ends: rate }
     }
 
-    /// I/Os that fall due in its first so many seconds.
+    /// I/Os that fall due in this number of seconds from its beginning.
     fn ios(&self, seconds: f64) -> f64 {
         let lasts = self.lasts.as_secs_f64();
         let change = if lasts > 0.0 { (self.ends.0 - self.begins.0) / lasts } else { 0.0 };

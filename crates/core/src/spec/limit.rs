@@ -1,4 +1,4 @@
-//! When a stream is done by itself: after so many I/Os, bytes, or passes over its regions.
+//! When a stream is done by itself: after a number of I/Os, bytes, or passes over its regions.
 
 use std::fmt;
 

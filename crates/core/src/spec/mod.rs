@@ -354,7 +354,7 @@ impl BlockSizes {
         self.all().max().expect("there is at least one size")
     }
 
-    /// Bytes that an I/O moves on average, when so many of them are reads.
+    /// Bytes that an I/O moves on average, when this share of the I/Os are reads.
     pub fn mean(&self, read_share: f64) -> f64 {
         let mean = |sizes: &[SizeShare]| -> f64 {
             sizes.iter().map(|one| one.size.0 as f64 * one.share).sum()

@@ -106,8 +106,8 @@ pub fn quantiles(
 }
 
 /// The stretches that half-widths of quantiles are computed from: each batch as one stretch of each
-/// stream. [`quantiles`] gives for them what it gives for all: whoever needs no finer distributions
-/// over time keeps these.
+/// stream. [`quantiles`] gives for them what it gives for all. A caller that needs no finer
+/// distributions over time keeps these.
 pub fn batched(series: &[Stretch]) -> Vec<Stretch> {
     let slices = grouped(series);
     let batch = |range: Range<usize>| {

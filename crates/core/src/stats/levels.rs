@@ -42,9 +42,9 @@ const CORRELATION_MAX: f64 = 0.8;
 /// to be larger than estimated by this over sqrt(n).
 const CORRELATION_MARGIN: f64 = 2.5;
 
-/// Points that form a group, ...
+/// The number of points that form a group.
 const GROUP: usize = 10;
-/// ... if there are this many groups.
+/// Points form groups if there are at least this many groups.
 const GROUPS_MIN: usize = 20;
 
 /// The share of the differences that count, the smallest ones: the others may be steps.
@@ -54,9 +54,9 @@ const COUNTED: f64 = 0.8;
 /// (0.8 - 2 x 1.2816 x 0.17550) / 0.8.
 const SQUARE_OF_COUNTED: f64 = 0.4377;
 
-/// The share of a step that shows right next to its place, ...
+/// The share of a step that shows right next to its place, less the part that noise can hide there.
 const AT_ONCE: f64 = 0.6;
-/// ... less the part that noise can hide there, at most this share: a slope shows a sixth.
+/// Noise can hide at most this share of a step there. A slope shows a sixth of its change there.
 const CHANCE_IN_STEP: f64 = 0.25;
 
 /// A stretch of the window over which a rate stayed the same.

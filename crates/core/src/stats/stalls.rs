@@ -9,11 +9,13 @@ use std::ops::Range;
 use crate::measure::{Histogram, Interval};
 use crate::units::{Quantile, Span};
 
-/// A time without completions is not a stall if it is shorter than this, ...
+/// A time without completions is not a stall if it is shorter than this.
 pub const STALL_MIN: Span = Span::from_ms(50);
-/// ... or shorter than this many medians of the response time, ...
+/// A time without completions is not a stall if it is shorter than this many medians of the
+/// response time.
 const MEDIANS: u64 = 10;
-/// ... or shorter than this many times the usual longest response time of an interval.
+/// A time without completions is not a stall if it is shorter than this many times the usual
+/// longest response time of an interval.
 const USUAL_LONGEST: u64 = 5;
 
 /// Within a time in which the device is slow, this many times its usual longest one.

@@ -24,16 +24,19 @@ const FEW: f64 = 10.0;
 /// Fewer intervals than this cannot have two levels.
 const STEPS_MIN: usize = 6;
 
-/// A beginning that differs from the rest by less than this share of it does not matter, ...
+/// A beginning that differs from the rest by less than this share of it does not matter.
 const BEGINNING_MAX: f64 = 0.05;
-/// ... and neither does one within this many half-widths: the place of the cut was chosen, of many,
-/// where the two differ most, so it takes more than the one that suffices for a given place.
+/// A beginning within this many half-widths of the rest does not matter, either. The cut was chosen
+/// at the place, of many, where the two differ most, so it takes more than the one half-width that
+/// suffices for a given place.
 const BEGINNING_CHANCE: f64 = 2.0;
-/// The same in standard errors of the noise that is assumed.
+/// A beginning within this many standard errors of the assumed noise does not matter, either.
 const BEGINNING_ERRORS: f64 = 3.5;
-/// From this share of the window on the result reflects the warm-up as much as the rest.
+/// A beginning is long if it takes more than this share of the window: the result then reflects the
+/// warm-up as much as the rest.
 const BEGINNING_SHARE_MAX: f64 = 0.2;
-/// ... and differs by more than this share: the drift that a steady state may have.
+/// A long beginning is grave if it differs from the rest by more than this share: the drift that a
+/// steady state may have.
 const BEGINNING_GRAVE: f64 = 0.1;
 
 /// The changes over the window, by stream.

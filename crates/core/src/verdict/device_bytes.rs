@@ -21,9 +21,10 @@ use crate::units::{Bytes, count};
 const REACHED_MIN: f64 = 0.9;
 /// If more than this share of the device's bytes was not the load's, there is other I/O.
 const FOREIGN_MAX: f64 = 0.02;
-/// The same for the device's I/Os, even if they moved few bytes: more than this share ...
+/// There is other I/O, even if it moved few bytes, if it was more than this share of the device's
+/// I/Os and more than `FOREIGN_IOS_SLACK` I/Os.
 const FOREIGN_IOS_MAX: f64 = 0.05;
-/// ... and more than this many.
+/// The number of other I/Os that are always allowed.
 const FOREIGN_IOS_SLACK: u64 = 200;
 /// Bytes of a journal are written a second time, to their place: the file system's own writes are
 /// up to this many times the journal's.
@@ -626,10 +627,10 @@ mod tests {
         let mut invented = at_device(Invented::reads(), 870);
         invented.has("cached-below", Severity::Void);
         let window = invented.trial.record.window;
-        // The device's count may lack the I/Os of 4 % of the window, ...
+        // The device's count may lack the I/Os of 4 % of the window.
         invented.counters().late = Span(window.0 / 25);
         invented.has_none_of(&["cached-below"]);
-        // ... but no more than that.
+        // It may lack no more than that.
         let mut half = at_device(Invented::reads(), 500);
         half.counters().late = Span(window.0 / 25);
         half.has("cached-below", Severity::Void);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::case::{Case, counted};
 use super::{Judgement, Severity};
 use crate::errno::meaning;
+use crate::figures::time;
 use crate::measure::{Direction, ErrorKind, IoError, Upkeep};
 use crate::nvme;
 use crate::units::{Span, count};
@@ -111,9 +112,10 @@ fn describe(case: &Case, judgement: &mut Judgement, count: u64, first: &IoError,
 }
 
 fn when(at_ns: i64) -> String {
+    let after = time(at_ns.unsigned_abs() as f64);
     match at_ns < 0 {
-        true => format!("{} before the window", Span(at_ns.unsigned_abs())),
-        false => format!("{} into the window", Span(at_ns.unsigned_abs())),
+        true => format!("{after} before the window"),
+        false => format!("{after} into the window"),
     }
 }
 
@@ -154,7 +156,9 @@ pub(super) fn nothing_completed(case: &Case, judgement: &mut Judgement) {
     let ledger = record.ledger();
     if ledger.completed == 0 {
         let limited = case.streams().iter().all(|stream| stream.pacing.limit.is_some());
-        let advice = match limited && record.window == Span(0) {
+        let cut_off = record.interrupted || record.workers.iter().any(|worker| worker.gave_up);
+        let has_run = 0 < ledger.completed_in_warm_up && !cut_off;
+        let advice = match limited && has_run && record.window == Span(0) {
             true => {
                 "An amount counts from the first I/O, and the warm-up took all of it: drop the \
                  warm-up, or ask for more."
@@ -242,7 +246,7 @@ mod tests {
         assert_eq!(
             evidence[0],
             "2 reads of data.bin failed with EIO (5: the device or what lies below it could not do \
-             the I/O), the first at offset 8192, 4 KiB long, 1.5 s into the window."
+             the I/O), the first at offset 8192, 4 KiB long, 1.50 s into the window."
         );
         assert!(evidence[1].starts_with("1 read of data.bin failed with ENOSPC (28"));
         assert!(evidence[2].starts_with(
@@ -271,7 +275,7 @@ mod tests {
     fn a_failure_in_the_warm_up_says_so() {
         let early = IoError { at_ns: -2_000_000_000, ..error(ErrorKind::Errno(5)) };
         let findings = with(&[early]).judge().findings;
-        assert!(findings[0].evidence.ends_with("2 s before the window."), "{findings:?}");
+        assert!(findings[0].evidence.ends_with("2.00 s before the window."), "{findings:?}");
     }
 
     #[test]
@@ -308,8 +312,13 @@ mod tests {
         // The amount of the only stream was done in the warm-up.
         invented.trial.point.streams[0].pacing.limit = Some(Limit::Ios(100));
         invented.trial.record.window = Span(0);
+        invented.worker().ledger.completed_in_warm_up = 100;
         let finding = invented.has("nothing-completed", Severity::Void);
         assert!(finding.advice.contains("the warm-up took all of it"), "{}", finding.advice);
+        // Or the target failed before the window.
+        invented.worker().gave_up = true;
+        let finding = invented.has("nothing-completed", Severity::Void);
+        assert!(finding.advice.starts_with("Choose a longer window"), "{}", finding.advice);
     }
 
     #[test]

@@ -60,8 +60,8 @@ fn not_together(hosts: &[HostTrial], window: Span, judgement: &mut Judgement) {
         "hosts-apart",
         Severity::Suspect,
         format!(
-            "The hosts began {between} apart (known to {bound}), {} last: their windows are not the \
-             same time.",
+            "The hosts began {between} apart (known to within {bound}), {} last: their windows are \
+             not the same time.",
             last.map_or("", |one| one.host.as_str())
         ),
         "Look at what kept that host, or make the window longer.",
@@ -222,7 +222,7 @@ mod tests {
              5; 16.7 % of the load is missing."
         );
         let apart = evidence(&judgement, "hosts-apart");
-        assert!(apart.contains("300 ms apart (known to 40 us), d last"), "{apart}");
+        assert!(apart.contains("300 ms apart (known to within 40 us), d last"), "{apart}");
         let differs = evidence(&judgement, "host-differs");
         assert!(differs.starts_with("c (p99 4.17 ms) 4.17 times the others"), "{differs}");
         assert!(differs.contains("c (240 IOPS) 0.24 times the others"), "{differs}");

@@ -15,13 +15,13 @@ const GOVERNS_WITHIN: f64 = 0.1;
 /// A rate whose parts differ from their median by no more than this is set by a clock, not by a
 /// device.
 const CONSTANT_WITHIN: f64 = 0.001;
-/// At least this many parts of the window are compared ...
+/// The least number of parts of the window that are compared.
 const PARTS_MIN: usize = 8;
-/// ... with this many I/Os each, so that one I/O more or less is no more than the difference to
-/// detect.
+/// The least number of I/Os in each part, so that one I/O more or less is no more than the
+/// difference to detect.
 const PART_IOS_MIN: u64 = 1000;
-/// Or this many for each I/O in flight, up to this depth: a limit may let all waiting I/Os pass at
-/// once.
+/// The parts are also compared with that many I/Os for each I/O in flight, up to this depth: a
+/// limit may let all waiting I/Os pass at once.
 const TOGETHER_MAX: f64 = 64.0;
 /// This share of the parts has to be constant: a part that a stall emptied, and one that made up
 /// for it, do not rule out a limit.
@@ -29,11 +29,12 @@ const CONSTANT_PARTS_MIN: f64 = 0.8;
 /// The mean time is the depth over the rate within this: the target sets the pace, not the
 /// generator.
 const LITTLE_WITHIN: f64 = 0.05;
-/// Or no worker ran, or waited for a CPU, for more than this share of the window: I/Os that were
-/// not in flight were delayed in the call that starts them, as FUSE does from 13 I/Os on ...
+/// The target also sets the pace if no worker ran, or waited for a CPU, for more than this share of
+/// the window. I/Os that were not in flight were then delayed in the call that starts them, as FUSE
+/// does from 13 I/Os on.
 const IDLE_MAX: f64 = 0.5;
-/// ... with at least this share of the depth in flight. With far less in flight the cause is not a
-/// limit.
+/// At least this share of the depth has to be in flight then. With far less in flight the cause is
+/// not a limit.
 const HELD_UP_MIN: f64 = 0.3;
 
 /// Limits that control groups of this process set on devices below the targets, and, if none of
@@ -111,7 +112,7 @@ fn in_words(limit: &IoLimit) -> String {
         IoLimitKind::ReadBandwidth => format!("{} of reads", amount(limit.kind, value)),
         IoLimitKind::WriteBandwidth => format!("{} of writes", amount(limit.kind, value)),
         IoLimitKind::ReadIops | IoLimitKind::WriteIops => amount(limit.kind, value),
-        IoLimitKind::TargetTime => format!("a target latency of {} us", limit.value),
+        IoLimitKind::TargetTime => format!("a target response time of {} us", limit.value),
         IoLimitKind::Weight => format!("a weight of {}", limit.value),
     };
     format!("{what} at {} ({})", limit.device, limit.file)

@@ -19,15 +19,15 @@ const UNSTARTED_MAX: f64 = 0.01;
 /// How far the achieved depth may be below the requested one, or the requested one above the
 /// admitted one.
 const DEPTH_TOLERANCE: f64 = 0.05;
-/// If the I/Os of more than this share of the window began with the load, so that long ones cannot
-/// be among them, the short percentiles are too short, ...
+/// If the load began so late that in more than this share of the window no long I/O can have
+/// completed, the short percentiles are too short.
 const BEGINS_NOTE: f64 = 0.2;
-/// ... and from this share on all of them.
+/// From this share of the window on, all percentiles are too short.
 const BEGINS_SUSPECT: f64 = 0.5;
 /// A load that is complete for a shorter time has no meaningful depth.
 const WHOLE_MIN: Span = Span::from_ms(1);
-/// Whether so many of this many offered I/Os never started that it is no chance: the backlog grows,
-/// and the response times with it.
+/// Whether more of the offered I/Os never started than chance explains: the backlog grows, and the
+/// response times with it.
 pub fn backlog_grows(unstarted: u64, offered: f64) -> bool {
     (UNSTARTED_MAX * offered).max(2.0 * offered.sqrt()) < unstarted as f64
 }
@@ -74,7 +74,8 @@ pub(super) fn overload(case: &Case, judgement: &mut Judgement) {
                 "overload",
                 severity,
                 format!(
-                    "Offered{} were {}/s and achieved {}/s ({} less); {} that were due never started.",
+                    "The load{} offered {}/s, and {}/s were achieved ({} less); {} that were due \
+                     never started.",
                     case.of_stream(stream),
                     significant(offered / seconds),
                     significant(completed as f64 / seconds),
@@ -353,8 +354,8 @@ mod tests {
         let finding = invented.has("overload", Severity::Suspect);
         assert_eq!(
             finding.evidence,
-            "Offered were 1,000/s and achieved 950/s (5 % less); 3,000 I/Os that were due never \
-             started."
+            "The load offered 1,000/s, and 950/s were achieved (5 % less); 3,000 I/Os that were \
+             due never started."
         );
         // A search needs overloaded trials to find its answer.
         invented.trial.place.role = Role::Probe;

@@ -9,9 +9,10 @@ use crate::measure::{Direction, Histogram};
 use crate::spec::{Loop, Stream};
 use crate::units::{Span, count};
 
-/// A device is much faster than fathom's figures if the time outside it is more than this ...
+/// A device is much faster than fathom's figures if the time outside it is more than this, and more
+/// than the device's own time.
 const OUTSIDE_MIN: Span = Span::from_us(50);
-/// ... and more than its own. Both counts are of the same I/Os if they differ by no more than this.
+/// Both counts are of the same I/Os if they differ by no more than this share.
 const SAME_IOS: f64 = 0.05;
 /// The kernel counts in milliseconds, which may add this much at the two ends together.
 const TICKS: Span = Span::from_ms(2);
@@ -38,11 +39,11 @@ const OUTSIDE_ADVICE: &str = "Take it for the time of this host and not of the d
      CPUs (top, and mpstat -P ALL for interrupts), at the file system, and whether more is in flight \
      than the device takes.";
 
-/// At this queue depth or more, ...
+/// At this queue depth or more, I/Os may queue before the device.
 const DEPTH_MIN: u32 = 4;
-/// ... if the device has no more than this many at a time, the I/Os queue before it ...
+/// I/Os queue before the device if it has no more than this many at a time.
 const TURNS_MAX: f64 = 1.5;
-/// ... unless a worker needed more of a CPU than this: the other I/Os may wait for that worker.
+/// If a worker needed more of a CPU than this, the other I/Os may wait for that worker instead.
 const WORKER_MAX: f64 = 0.5;
 
 /// I/Os that fathom had in flight and that reached the device one after the other, such as writes

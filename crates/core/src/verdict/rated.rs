@@ -28,7 +28,7 @@ pub(super) fn rated(case: &Case, judgement: &mut Judgement) {
     let in_bytes = |value: f64| {
         format!("{}/s ({} MB/s)", Bytes(value as u64), significant((value / 1e6).round()))
     };
-    // A search begins with little load, and its answer is what a rating is held against.
+    // A search begins with little load, and goes through every share of the rating on its way.
     let may_be_low = case.trial.place.role == Role::Probe;
     let mut compare = |limit, shown, words| compare(limit, shown, words, may_be_low, judgement);
     compare(rated.iops.map(|rate| rate.0), iops(record, None, None), &in_iops);
@@ -66,16 +66,16 @@ fn compare(
         );
         return;
     }
-    let hint = unit(limit / shown.value);
-    if 0.0 < shown.value && highest < limit * FAR_BELOW && !(may_be_low && hint.is_empty()) {
+    if 0.0 < shown.value && highest < limit * FAR_BELOW && !may_be_low {
         judgement.find(
             "below-rated",
             Severity::Note,
             format!(
-                "{} is {} of the {} that it is rated at.{hint}",
+                "{} is {} of the {} that it is rated at.{}",
                 words(shown.value),
                 percent(shown.value / limit),
                 words(limit),
+                unit(limit / shown.value),
             ),
             "That nothing was faster than rated says little here: look up the rating and its unit, \
              or find with `fathom peak` what the target can do.",
@@ -161,9 +161,9 @@ mod tests {
         assert_eq!(invented.codes(), ["below-rated"]);
         invented.trial.place.role = Role::Probe;
         assert_eq!(invented.codes(), [""; 0]);
-        // A mistake of units is told wherever it shows.
+        // An eighth is not a mistake of units, if the load was an eighth.
         invented.trial.point.rated.iops = Some(Rate(8000.0));
-        assert_eq!(invented.codes(), ["below-rated"]);
+        assert_eq!(invented.codes(), [""; 0]);
     }
 
     #[test]

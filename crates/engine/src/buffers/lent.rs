@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_has_outlives_whoever_lent_it_even_in_a_panic() {
+    fn what_the_kernel_has_outlives_its_lender_even_in_a_panic() {
         for panics in [false, true] {
             let (hand_over, taken) = channel();
             let (dropped, goes_on) = channel::<()>();

@@ -37,9 +37,9 @@ pub(crate) struct Buffers {
     start: usize,
     frame: Frame,
     slots: u32,
-    /// The length of all buffers for reads, ...
+    /// The length of all buffers for reads together.
     reads: usize,
-    /// ... and of all buffers for writes, which lie behind it.
+    /// The length of all buffers for writes together, which lie behind those for reads.
     writes: usize,
     areas: Areas,
     /// The place among the buffers for writes, or in the pool, from which each slot writes.

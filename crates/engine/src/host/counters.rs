@@ -127,9 +127,10 @@ fn tracer(system: &System) -> Option<String> {
     Some(format!("{name} ({id})"))
 }
 
-/// The place in a process's `stat`, behind its name, of the pages that had to be read for it, ...
+/// The place in a process's `stat`, counted behind the name, of the number of pages that had to be
+/// read for it.
 const MAJOR_FAULTS: usize = 9;
-/// ... and of the ticks that it was in the kernel.
+/// The place there of the ticks that it was in the kernel.
 const KERNEL_TICKS: usize = 12;
 
 /// A number of this process's `stat`, by its place behind the name.

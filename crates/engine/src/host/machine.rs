@@ -53,9 +53,9 @@ fn rank(system: &System, groups: &Groups) -> Rank {
     }
 }
 
-/// The place in a process's `stat`, behind its name, of its nice value, ...
+/// The place of the nice value in a process's `stat`, counted behind the name.
 const NICE: usize = 16;
-/// ... and of the scheduling policy.
+/// The place of the scheduling policy there.
 const POLICY: usize = 38;
 
 /// The CPUs that this process may run on.

@@ -92,9 +92,9 @@ fn nap(over: &OwnedFd) -> bool {
 /// The observations of the thread when it wakes up.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
-    /// The clock that stands still while the machine is suspended, ...
+    /// The time of the clock that stands still while the machine is suspended.
     monotonic: Span,
-    /// ... and the one that does not.
+    /// The time of the clock that continues meanwhile.
     boot: Span,
     time: ThreadTime,
     /// How often the thread left the CPU voluntarily: to sleep, or to stop.

@@ -87,9 +87,10 @@ impl<R: Ranks> Draw for Ranked<R> {
 pub(crate) struct Zipf {
     count: f64,
     theta: f64,
-    /// The integral of the density at one half, less the probability of the first rank, ...
+    /// The integral of the density one half beyond the first rank, less the probability of that
+    /// rank: the lower end of the draws.
     low: f64,
-    /// ... and half beyond the last rank.
+    /// The integral of the density one half beyond the last rank: the upper end of the draws.
     high: f64,
     /// A rank is accepted at once when it is rounded up from a number that is no farther below.
     squeeze: f64,

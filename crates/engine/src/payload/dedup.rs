@@ -13,9 +13,9 @@ pub(super) const SPREAD: f64 = 0.618_033_988_749_894_9;
 #[derive(Clone, Debug)]
 pub(crate) struct Dedup {
     commons: u64,
-    /// Units so far that equal none before them, ...
+    /// The units so far that equal no earlier unit.
     new: u64,
-    /// ... and those that do.
+    /// The units so far that equal an earlier unit.
     duplicates: u64,
 }
 

@@ -28,9 +28,9 @@ pub(crate) struct Frame {
 /// one.
 #[derive(Debug)]
 pub(crate) struct Rotation {
-    /// The places that no slot has, in a circle, ...
+    /// The places that no slot has, as a circle.
     spare: Box<[usize]>,
-    /// ... and which of them is the next.
+    /// The index of the next of these places.
     next: usize,
     /// The number of the writer.
     writer: u64,

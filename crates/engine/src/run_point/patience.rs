@@ -56,10 +56,10 @@ pub(super) struct Patience<'a> {
     stopped: Option<Instant>,
     /// When the request not to wait any more was seen.
     hurried: Option<Instant>,
-    /// The time of the last check, ...
+    /// The time of the last check.
     looked: Option<Instant>,
-    /// ... and for how long the whole process was stopped, as by SIGSTOP: no worker hangs
-    /// meanwhile.
+    /// The time for which the whole process was stopped, as by SIGSTOP. A worker that does nothing
+    /// in that time does not hang.
     away: Span,
 }
 

@@ -46,15 +46,15 @@ impl Growth for Steady {
 /// A part of a course in which the rate is a straight line.
 #[derive(Clone, Copy, Debug)]
 struct LinearPiece {
-    /// When it begins, in nanoseconds, ...
+    /// Its beginning, in nanoseconds.
     from_ns: f64,
-    /// ... how long it lasts, ...
+    /// Its length, in nanoseconds.
     lasts_ns: f64,
-    /// ... and how many I/Os are due before it.
+    /// The number of I/Os that are due before it.
     before: f64,
-    /// I/Os per nanosecond at its beginning, ...
+    /// The rate at its beginning, in I/Os per nanosecond.
     rate: f64,
-    /// ... and how much more of them with each nanosecond.
+    /// The change of the rate with each nanosecond.
     slope: f64,
 }
 

@@ -71,9 +71,9 @@ pub(crate) struct Bursts {
     ios: u32,
     rest: Span,
     from: RestFrom,
-    /// How many of this burst have started, ...
+    /// The number of I/Os of this burst that have started.
     started: u32,
-    /// ... and how many of these have not completed.
+    /// The number of these I/Os that have not completed.
     out: u32,
     /// When the rest before this burst ends.
     resumes: Instant,

@@ -145,24 +145,24 @@ const CACHE_MAX: Bytes = Bytes(16 * Bytes::GIB);
 pub(super) const PARAMETERS: [Parameter<ArrayOptions>; 5] = [
     Parameter {
         name: "level",
-        meaning: "how the data lies on the disks",
+        meaning: "the layout of the data on the disks",
         field: |o| Field::Word(&mut o.level),
     },
     Parameter {
         name: "disks",
-        meaning: "how many disks",
+        meaning: "the number of disks",
         field: |o| Field::Count(&mut o.disks, 1, 256),
     },
     Parameter {
         name: "chunk",
-        meaning: "how much lies on one disk before the next one has its turn",
+        meaning: "the bytes on one disk before the next disk follows",
         field: |o| Field::Size(&mut o.chunk, Bytes(4096), Bytes(Bytes::GIB)),
     },
-    Parameter { name: "disk", meaning: "what each disk is", field: |o| Field::Word(&mut o.disk) },
+    Parameter { name: "disk", meaning: "the kind of disk", field: |o| Field::Word(&mut o.disk) },
     Parameter {
         name: "cache",
-        meaning: "a controller's cache: writes are acknowledged from it until it is full, reads of \
-                  what is in it never get to the disks; 0 for none, or at least 1m",
+        meaning: "the cache of a controller: it acknowledges writes until it is full, and serves \
+                  reads of the data in it; 0 for none, or at least 1m",
         field: |o| Field::Size(&mut o.cache, Bytes(0), CACHE_MAX),
     },
 ];

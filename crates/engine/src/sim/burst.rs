@@ -44,7 +44,7 @@ impl Default for BurstOptions {
 pub(super) const PARAMETERS: [Parameter<BurstOptions>; 4] = [
     Parameter {
         name: "rate",
-        meaning: "I/Os per second that it can go on with",
+        meaning: "sustained I/Os per second",
         field: |o| Field::Count(&mut o.rate, 1, 10_000_000),
     },
     Parameter {
@@ -54,12 +54,12 @@ pub(super) const PARAMETERS: [Parameter<BurstOptions>; 4] = [
     },
     Parameter {
         name: "credit",
-        meaning: "how long a full credit lasts at the rate of burst",
+        meaning: "the time that a full credit lasts at the rate of burst",
         field: |o| Field::Time(&mut o.credit, Span(0), Span::from_secs(864_000)),
     },
     Parameter {
         name: "service-time",
-        meaning: "what an I/O takes once it started",
+        meaning: "the time of an I/O after its start",
         field: |o| Field::Time(&mut o.service_time, Span(1), Span::from_secs(10)),
     },
 ];

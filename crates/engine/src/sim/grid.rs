@@ -54,7 +54,7 @@ impl Default for GridOptions {
 pub(super) const PARAMETERS: [Parameter<GridOptions>; 4] = [
     Parameter {
         name: "file",
-        meaning: "the cells, as CSV; made-up ones without it",
+        meaning: "the cells, as CSV; without it, invented ones",
         field: |o| Field::Map(&mut o.map),
     },
     Parameter {
@@ -69,7 +69,7 @@ pub(super) const PARAMETERS: [Parameter<GridOptions>; 4] = [
     },
     Parameter {
         name: "write-time",
-        meaning: "what a write takes when nothing waits",
+        meaning: "the time of a write when nothing waits",
         field: |o| Field::Time(&mut o.write_time, Span(1), Span::from_secs(10)),
     },
 ];

@@ -111,22 +111,22 @@ pub(super) const PARAMETERS: [Parameter<HddOptions>; 9] = [
     },
     Parameter {
         name: "ncq",
-        meaning: "requests that the disk chooses the nearest one among; 1 for none",
+        meaning: "length of the queue from which the disk takes the nearest request; 1: no choice",
         field: |o| Field::Count(&mut o.ncq, 1, 256),
     },
     Parameter {
         name: "patience",
-        meaning: "how long a request is passed over for nearer ones",
+        meaning: "the longest time that the disk passes a request over for nearer ones",
         field: |o| Field::Time(&mut o.patience, Span(0), Span::from_secs(3_600)),
     },
     Parameter {
         name: "buffer",
-        meaning: "how far a sequential stream may be ahead of the host or of the medium",
+        meaning: "the bytes that a sequential stream may be ahead of the host or of the medium",
         field: |o| Field::Size(&mut o.buffer, Bytes(0), Bytes(Bytes::GIB)),
     },
     Parameter {
         name: "overhead",
-        meaning: "what the controller adds to each I/O",
+        meaning: "the controller's time for each I/O",
         field: |o| Field::Time(&mut o.overhead, Span(0), Span::from_secs(10)),
     },
 ];

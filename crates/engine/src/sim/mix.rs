@@ -76,7 +76,7 @@ pub(super) const PARAMETERS: [Parameter<AccessMixOptions>; 2] = [
     },
     Parameter {
         name: "disks",
-        meaning: "how many drives; three in flight for each were 36",
+        meaning: "the number of drives; 12 were published, with up to three I/Os in flight on each",
         field: |o| Field::Count(&mut o.disks, 1, 256),
     },
 ];

@@ -61,17 +61,17 @@ impl Default for Noise {
 pub(super) const PARAMETERS: [Parameter<Noise>; 7] = [
     Parameter {
         name: "noise",
-        meaning: "standard deviation of the device's speed within a run, from one time to the next",
+        meaning: "standard deviation of the speed within a run, from one noise-every to the next",
         field: |o| Field::Share(&mut o.within, 0.5),
     },
     Parameter {
         name: "noise-every",
-        meaning: "how long a speed lasts, for noise, drift and foreign load",
+        meaning: "the time that a speed lasts, for noise, drift and foreign load",
         field: |o| Field::Time(&mut o.every, Span::from_ms(1), Span::from_secs(3600)),
     },
     Parameter {
         name: "noise-correlation",
-        meaning: "correlation of the noise from one such time to the next",
+        meaning: "correlation of the noise of one noise-every with the next",
         field: |o| Field::Share(&mut o.correlation, 0.99),
     },
     Parameter {
@@ -81,17 +81,18 @@ pub(super) const PARAMETERS: [Parameter<Noise>; 7] = [
     },
     Parameter {
         name: "drift",
-        meaning: "how the device's speed changes over the session",
+        meaning: "the change of the device's speed over the session",
         field: |o| Field::Drift(&mut o.drift),
     },
     Parameter {
         name: "foreign",
-        meaning: "others use the device from START (of the session) for LENGTH, again each EVERY",
+        meaning: "other programs use the device from START (of the session) for LENGTH, again each \
+                  EVERY",
         field: |o| Field::Stall(&mut o.foreign),
     },
     Parameter {
         name: "foreign-share",
-        meaning: "what they take of its speed",
+        meaning: "the share of its speed that other programs take",
         field: |o| Field::Share(&mut o.foreign_share, 0.99),
     },
 ];

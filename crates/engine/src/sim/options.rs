@@ -79,27 +79,29 @@ pub enum Model {
 const COMMON: [Parameter<Options>; 5] = [
     Parameter {
         name: "size",
-        meaning: "how large the device is, a multiple of 512 bytes",
+        meaning: "the size of the device, a multiple of 512 bytes",
         field: |o| Field::Size(&mut o.size, Bytes(Bytes::MIB), Bytes(1 << 60)),
     },
     Parameter {
         name: "seed",
-        meaning: "repeats what chance decides in the device",
+        meaning: "repeats the random decisions of the device",
         field: |o| Field::Seed(&mut o.seed),
     },
     Parameter {
         name: "compresses",
-        meaning: "saves so much of what a compressor could save of written data; of zeros that is all",
+        meaning: "the share that it saves of the compressible part of written data; zeros are \
+                  wholly compressible",
         field: |o| Field::Share(&mut o.compresses, 0.99),
     },
     Parameter {
         name: "deduplicates",
-        meaning: "moves so much less of written blocks that equal others, as those of zeros do",
+        meaning: "the share that it does not move of blocks that equal earlier ones, zeros among \
+                  them",
         field: |o| Field::Share(&mut o.deduplicates, 0.99),
     },
     Parameter {
         name: "skips-zeros",
-        meaning: "moves so much less of written zeros",
+        meaning: "the share that it does not move of blocks of zeros",
         field: |o| Field::Share(&mut o.skips_zeros, 0.99),
     },
 ];
@@ -472,7 +474,7 @@ mod tests {
     fn a_refusal_names_the_word_the_nearest_one_and_those_that_are_right() {
         for (text, parts) in [
             ("", &["names no device", "sim:queue"][..]),
-            ("qeue", &["'qeue'", "did you mean 'queue'?", "Known: queue"]),
+            ("qeue", &["'qeue'", "did you mean 'queue'?", "Choose one of queue"]),
             (
                 "queue,server=2",
                 &["'server'", "sim:queue", "did you mean 'servers'?", "error-every"],

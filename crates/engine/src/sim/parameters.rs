@@ -356,13 +356,13 @@ fn drift(text: &str) -> Result<Drift, String> {
 /// The message about an unknown word: the nearest known word, and all of them.
 pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
     let nearest = known.iter().map(|one| (distance(word, one), one)).min();
-    let hint = match nearest {
+    let remedy = match nearest {
         Some((edits, one)) if edits <= one.len().div_ceil(2) => {
-            format!("; did you mean '{one}'?")
+            format!("did you mean '{one}'? Choose")
         }
-        _ => ";".to_owned(),
+        _ => "choose".to_owned(),
     };
-    format!("'{word}' is no {what}{hint} Known: {}", known.join(", "))
+    format!("'{word}' is no {what}; {remedy} one of {}", known.join(", "))
 }
 
 /// The least number of letters to insert, delete or replace.

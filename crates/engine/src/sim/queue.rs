@@ -53,7 +53,7 @@ pub(super) const PARAMETERS: [Parameter<QueueOptions>; 3] = [
     },
     Parameter {
         name: "distribution",
-        meaning: "how service times spread around their mean",
+        meaning: "the distribution of service times around their mean",
         field: |o| Field::Word(&mut o.distribution),
     },
 ];

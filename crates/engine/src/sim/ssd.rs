@@ -93,7 +93,7 @@ pub(super) const PARAMETERS: [Parameter<SsdOptions>; 12] = [
     },
     Parameter {
         name: "page",
-        meaning: "what a channel reads or programs at once",
+        meaning: "the bytes that a channel reads or programs at once",
         field: |o| Field::Size(&mut o.page, Bytes(512), Bytes(Bytes::MIB)),
     },
     Parameter {
@@ -108,12 +108,12 @@ pub(super) const PARAMETERS: [Parameter<SsdOptions>; 12] = [
     },
     Parameter {
         name: "jitter",
-        meaning: "how far both times spread around their mean, uniformly",
+        meaning: "the largest deviation of both times from their mean; they spread uniformly",
         field: |o| Field::Share(&mut o.jitter, 1.0),
     },
     Parameter {
         name: "overhead",
-        meaning: "what the controller adds to each I/O",
+        meaning: "the controller's time for each I/O",
         field: |o| Field::Time(&mut o.overhead, Span(0), Span::from_secs(10)),
     },
     Parameter {
@@ -143,7 +143,7 @@ pub(super) const PARAMETERS: [Parameter<SsdOptions>; 12] = [
     },
     Parameter {
         name: "collect-time",
-        meaning: "how long every channel then collects; 0ns for never",
+        meaning: "the time that every channel then collects; 0ns for never",
         field: |o| Field::Time(&mut o.collect_time, Span(0), Span::from_secs(60)),
     },
 ];
@@ -194,9 +194,10 @@ struct Transfer {
     length: u32,
     /// Channels that still have to read for it.
     parts: u32,
-    /// The first page that it touches, ...
+    /// The first page that it touches.
     first: u64,
-    /// ... and how many. Computed once: the division is most of the cost of a read here.
+    /// The number of pages that it touches. It is computed once, because the division is most of
+    /// the cost of a read here.
     pages: u64,
 }
 

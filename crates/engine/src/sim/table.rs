@@ -118,10 +118,10 @@ impl Family {
 struct Waiting {
     slot: u32,
     length: u32,
-    /// Bytes per second with this many in flight are those of this family ...
+    /// The family whose curves give the bytes per second.
     family: u32,
-    /// ... and lie this far from those of random data to those of data that can be saved, from 0 to
-    /// 1.
+    /// The place of the bandwidth between the curve of random data, 0, and that of data that can be
+    /// saved, 1.
     saved: f64,
 }
 

@@ -23,7 +23,7 @@ use confirm::{confirm, confirm_disk, is_copied_up, note_copy};
 use region::alignment;
 
 pub use judge::{Overwrite, judge, judge_again};
-pub use region::{check_alignment, check_command_size, check_region};
+pub use region::check_command_size;
 pub use trims::probe_trim;
 
 pub use crate::open_target::{OpenTarget, Passthrough};

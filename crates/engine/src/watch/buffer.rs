@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::param::page_size;
 
-/// Where `struct perf_event_mmap_page` has the position of the kernel ...
+/// The place of the kernel's position in `struct perf_event_mmap_page`.
 const HEAD: usize = 1024;
-/// ... and that of the reader.
+/// The place of the reader's position there.
 const TAIL: usize = 1032;
 
 /// The length of `struct perf_event_header`: a kind of 4 bytes, flags of 2, the length of 2.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::host::system::System;
 
-/// Threads that were seen are looked up again after so many: the table has an end.
+/// The most threads in the table. When it is full, it is emptied, and threads are looked up again.
 const THREADS_MAX: usize = 1 << 16;
 
 /// The kernel's worker threads are one program. They write what others have written into the page

@@ -8,10 +8,10 @@ use fathom_core::{Bytes, Instant, Span};
 
 use crate::pattern::Request;
 
-/// A worker gives up when this many I/Os failed in a row, without a success between, ...
+/// A worker gives up only when this many I/Os failed in a row, without a success between them.
 const GIVE_UP_FAILURES: u64 = 1000;
-/// ... for at least this long: an outage that passes is measured, a device that is gone is
-/// abandoned.
+/// A worker gives up only when I/Os have failed for at least this long. An outage that passes is
+/// measured; a device that is gone is abandoned.
 const GIVE_UP_AFTER: Span = Span::from_secs(10);
 
 /// The accounts of one worker.
@@ -93,7 +93,7 @@ impl Accounts {
         });
     }
 
-    /// Whether so many I/Os failed for so long that the worker gives up.
+    /// Whether enough I/Os have failed, for long enough, that the worker gives up.
     #[inline]
     pub(super) fn is_hopeless(&self, now: Instant) -> bool {
         let Failures { count, completed_before, since } = self.failures;

@@ -11,9 +11,9 @@ const DRAWN_AHEAD: usize = 64;
 /// The requests of one worker.
 pub(super) struct Drawn<'a> {
     source: &'a mut dyn Source,
-    /// The drawn requests, at the end, ...
+    /// Memory for requests. The drawn ones are at its end.
     requests: Box<[Request]>,
-    /// ... and the place of the first that is not started.
+    /// The place of the first request that is not started.
     next: usize,
     /// How many are drawn at once, unless more are started.
     ahead: usize,

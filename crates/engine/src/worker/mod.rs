@@ -99,12 +99,12 @@ struct Loop<'a, S, K> {
 struct Back {
     /// The slots that are free.
     free: usize,
-    /// When the latest completions came back, ...
+    /// The time at which the latest completions came back.
     at: Instant,
-    /// ... their other common properties, ...
+    /// The other properties that these completions have in common.
     what: What,
     submitted: Instant,
-    /// ... and how many of them are not yet recorded.
+    /// The number of these completions that are not yet recorded.
     count: u64,
 }
 

@@ -23,9 +23,9 @@ pub(super) struct Slices {
     phase: TracePhase,
     /// The slice that the time is in.
     pub(super) tally: Box<Tally>,
-    /// Where it ends, ...
+    /// The end of that slice.
     slice_end: Instant,
-    /// ... and where it or the bucket ends, whichever comes first.
+    /// The end of that slice or of the bucket, whichever comes first.
     boundary: Instant,
     buckets: Option<Buckets>,
 }

@@ -4,7 +4,7 @@ use super::message::LoadInWords;
 use crate::cli::args::{Args, Command, Run};
 use crate::cli::options::Consent;
 use crate::error::Error;
-use crate::workload::{self, shipped};
+use crate::{shipped, workload};
 
 /// A load as the resolver takes it.
 ///

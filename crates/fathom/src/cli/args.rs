@@ -13,7 +13,7 @@ use clap::{
     ArgAction, ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand,
     ValueEnum,
 };
-use fathom_core::{Bytes, Quantile, Span, printable};
+use fathom_core::{Bytes, Quantile, Span, printable, typed_path};
 use fathom_report::document::{Metric, Threshold};
 
 use super::axes::{self, AxisArg};
@@ -29,6 +29,7 @@ use super::thresholds::{metric, threshold};
 use super::values::{self, Backend, Passes};
 use crate::error::exit;
 use crate::output;
+use crate::shipped;
 
 /// Measure storage: apply any load, record every I/O, check the numbers
 #[derive(Debug, Parser)]
@@ -58,7 +59,7 @@ pub fn answer(
     words: &[OsString],
     again: &dyn Fn(&[OsString]) -> Option<clap::Error>,
 ) -> ! {
-    if let Some(answer) = habit(error) {
+    if let Some(answer) = habit(error).or_else(|| no_command(error)) {
         output::complain(&answer);
         std::process::exit(i32::from(exit::USAGE));
     }
@@ -90,6 +91,24 @@ fn habit(error: &clap::Error) -> Option<String> {
     Some(format!("error: {}: there is no such option here: {answer}", printable(option)))
 }
 
+/// The answer to a workload or a target in the place of a command.
+fn no_command(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let remedy = match shipped::text(word) {
+        Some(_) => format!("apply this load with `fathom run {word} TARGET`"),
+        None if word.contains(['/', '.', ':']) => {
+            format!("measure a target with `fathom run {}`", typed_path(word))
+        }
+        None => return None,
+    };
+    Some(format!("error: {}: there is no such command: {remedy}", printable(word)))
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -119,7 +138,7 @@ pub enum Command {
     Inspect(Inspect),
     /// Watch what any program does to the disks, second by second
     Watch(Watch),
-    /// Apply loads that another program asks for: one host of a test over many hosts
+    /// Be one host of a test over many hosts: apply loads that another program requests
     Agent(Agent),
     /// Create a file to measure on, and write all of it with unique data
     Prepare(Prepare),
@@ -127,7 +146,7 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Show a result file's report, or write it as HTML, Markdown or CSV
     Report(Report),
-    /// Compare results: which is slower, and can the figures tell?
+    /// Compare results: say which is slower, or that the trials cannot tell
     Compare(Compare),
     /// Show the results in a folder over time, and where they changed
     History(HistoryArgs),
@@ -135,7 +154,7 @@ pub enum Command {
     Export(Export),
     /// Convert results of fio or Diskplorer into a result file
     Import(Import),
-    /// Print the completions of fathom for bash, zsh or fish
+    /// Print the completions of fathom for bash, zsh, fish, elvish or powershell
     Completions(Completions),
     /// Write the manual pages into a folder
     Man(Man),
@@ -152,7 +171,8 @@ pub struct Diskspd {
     pub words: Vec<OsString>,
 }
 
-/// fathom's own options beside DiskSpd's.
+/// Run a command line of DiskSpd 2.2 as it stands in scripts, and print DiskSpd's result. These
+/// options are fathom's own; those of DiskSpd follow.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "fathom diskspd",
@@ -160,15 +180,14 @@ pub struct Diskspd {
     max_term_width = 100,
     override_usage = "fathom diskspd [OPTIONS] ARGS",
     after_help = concat!("\
-ARGS is a command line of DiskSpd 2.2, as it stands in scripts; its name may stand in front, and a
-link to fathom that is named diskspd needs nothing in front. It runs, and DiskSpd's result is printed.
-Stderr is silent unless there is a warning, somebody looks at it, or -v asks for more.
+ARGS is a command line of DiskSpd 2.2. It may begin with DiskSpd's name. A link to fathom that is
+named diskspd takes ARGS directly. fathom runs the command line and prints DiskSpd's result. Stderr
+is silent unless there is a warning, stderr is a terminal, or -v asks for more.
 
 ", include_str!("../dialect/diskspd/help.txt"))
 )]
 pub struct DiskspdOwn {
-    /// The place on this machine of a drive, volume, disk or share of Windows: 'G:=/mnt/g',
-    /// '#1=/dev/sdb'
+    /// The local path of a Windows drive, volume, disk or share: 'G:=/mnt/g', '#1=/dev/sdb'
     #[arg(long, value_name = "FROM=TO", allow_hyphen_values = true)]
     pub map: Vec<String>,
     #[command(flatten)]
@@ -180,8 +199,8 @@ pub struct DiskspdOwn {
 /// `fathom watch`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Watch {
-    /// Disks, or files and folders on them: /dev/nvme0n1, sda, /var/lib/postgresql. Of a partition,
-    /// the whole disk is watched [default: all real disks]
+    /// Disks, or files and folders on them: /dev/nvme0n1, sda, /var/lib/postgresql. For a
+    /// partition, the whole disk is watched [default: all real disks]
     #[arg(value_name = "TARGET")]
     pub targets: Vec<PathBuf>,
     /// The time that each line, row and point in a chart sums up
@@ -193,7 +212,7 @@ pub struct Watch {
     pub duration: Option<Span>,
     /// End after this many intervals
     #[arg(short, long, value_name = "NUMBER", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = values::whole::<u32>(1, u32::MAX))]
     pub count: Option<u32>,
     /// Read only the kernel's counters, which cost nothing and need no privilege: means, but no
     /// percentiles and no programs
@@ -243,7 +262,8 @@ pub struct Completions {
 /// `fathom man`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Man {
-    /// The folder: a man1 below one that `man` searches. Pages that are there are not replaced
+    /// The folder for the pages: man1 in a folder that `man` searches. Existing pages are not
+    /// replaced
     pub folder: PathBuf,
 }
 
@@ -308,8 +328,8 @@ pub struct Run {
     /// waited for. Needs root, or CAP_BPF and CAP_PERFMON, and costs CPU time
     #[arg(long, help_heading = "Results")]
     pub watch: bool,
-    /// Apply the load on many hosts at the same time, by the router behind this socket: the program
-    /// `fathom-hosts` calls fathom with this option
+    /// Apply the load on many hosts at the same time, through the router at this socket.
+    /// `fathom-hosts` sets this option
     #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
     pub hosts: Option<PathBuf>,
     /// Where the results go.
@@ -326,8 +346,8 @@ pub struct Plan {
     /// What is to be measured.
     #[command(flatten)]
     pub request: Request,
-    /// Show what each of many hosts would do, by the router behind this socket: `fathom-hosts check`
-    /// calls fathom with this option
+    /// Show what each of many hosts would do, through the router at this socket. `fathom-hosts
+    /// check` sets this option
     #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
     pub hosts: Option<PathBuf>,
 }
@@ -336,18 +356,17 @@ pub struct Plan {
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Sweep {
     /// A setting that varies: NAME=VALUES, once for each axis. NAME is an option of `fathom run`
-    /// (users.rate for the one of a workload's stream), a variable of the workload, targets,
-    /// streams (how many copies of the stream run together), or random-share (0% is sequential,
-    /// 100% is random). VALUES are a list (4k,64k), a range (1..8, 0%..100%/25%), a range by
-    /// factors (1..256*2), or the beginning of a series (1,2,4..256); a+b measures two targets
-    /// together
+    /// (users.rate is the rate of the stream `users`), a variable of the workload, targets, streams
+    /// (how many copies of the stream run together), or random-share (0% is sequential, 100% is
+    /// random). VALUES are a list (4k,64k), a range (1..8, 0%..100%/25%), a range by factors
+    /// (1..256*2), or the beginning of a series (1,2,4..256); a+b measures two targets together
     #[arg(long, value_name = "NAME=VALUES", value_parser = axes::axis, help_heading = "Sweep")]
     pub axis: Vec<AxisArg>,
     /// How it goes about it.
     #[command(flatten)]
     pub course: SweepArgs,
-    /// Measure on many hosts at the same time, by the router behind this socket: the program
-    /// `fathom-hosts` calls fathom with this option. Then `hosts` is an axis: hosts=1,2,4..N
+    /// Measure on many hosts at the same time, through the router at this socket. `fathom-hosts`
+    /// sets this option. With it, `hosts` is an axis: hosts=1,2,4..N
     #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
     pub hosts: Option<PathBuf>,
     /// What is measured, except where an axis says otherwise.
@@ -369,13 +388,14 @@ pub struct Ab {
     /// B, if no option of fathom does. If it fails, everything ends
     #[arg(long, value_name = "COMMAND", help_heading = "Comparison")]
     pub before_a: Option<String>,
-    /// The same before each trial of B. With one of them A may be the only target
+    /// Run this command in the same way before each trial of B. A may be the only target if
+    /// --before-a or --before-b is given
     #[arg(long, value_name = "COMMAND", help_heading = "Comparison")]
     pub before_b: Option<String>,
-    /// The largest number of pairs of trials, at least 2. It ends before that when every figure is
-    /// decided
+    /// The largest number of pairs of trials, at least 2. The comparison ends earlier once every
+    /// figure is decided
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 10,
-          value_parser = clap::value_parser!(u32).range(2..=1000), help_heading = "Comparison")]
+          value_parser = values::whole::<u32>(2, 1000), help_heading = "Comparison")]
     pub repeats: u32,
     /// The largest share by which figures may differ and still count as the same
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "5%",
@@ -436,7 +456,7 @@ pub struct StudyMap {
 pub struct SweepArgs {
     /// The number of times each combination is measured [default: 1]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..=1000))]
+          value_parser = values::whole::<u32>(1, 1000))]
     pub repeats: Option<u32>,
     /// The order of the combinations: shuffled, differently in each repeat, or as they are given
     /// [default: shuffled]
@@ -476,13 +496,14 @@ pub enum OrderArg {
 pub struct Resume {
     /// The result file of an experiment that Ctrl-C, a crash or a reboot interrupted
     pub result: PathBuf,
-    /// Go on with the hosts behind this socket: `fathom-hosts resume` calls fathom with this option
+    /// Continue on the hosts, through the router at this socket. `fathom-hosts resume` sets this
+    /// option
     #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
     pub hosts: Option<PathBuf>,
     /// The command before each trial of A. Type it again: fathom runs no command from a result file
     #[arg(long, value_name = "COMMAND")]
     pub before_a: Option<String>,
-    /// The command before each trial of B, again
+    /// The command before each trial of B. Type it again: fathom runs no command from a result file
     #[arg(long, value_name = "COMMAND")]
     pub before_b: Option<String>,
     /// What may be written to. It is given again, because a result file consents to nothing.
@@ -678,16 +699,16 @@ pub struct Map {
     pub write_block_size: Bytes,
     /// The most reads in flight. Reads that are due beyond it wait, and their wait counts
     #[arg(short, long, value_name = "DEPTH", default_value_t = 1024,
-          value_parser = clap::value_parser!(u32).range(1..=32768), help_heading = "Load")]
+          value_parser = values::whole::<u32>(1, u32::MAX), help_heading = "Load")]
     pub queue_depth: u32,
     /// The most writes in flight
     #[arg(long, value_name = "DEPTH", default_value_t = 64,
-          value_parser = clap::value_parser!(u32).range(1..=32768), help_heading = "Load")]
+          value_parser = values::whole::<u32>(1, u32::MAX), help_heading = "Load")]
     pub write_queue_depth: u32,
     /// The threads that read; one more writes [default: 2; 1 on a simulated device, which has
     /// virtual time]
     #[arg(short, long, value_name = "NUMBER",
-          value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Load")]
+          value_parser = values::whole::<u32>(1, u32::MAX), help_heading = "Load")]
     pub workers: Option<u32>,
     /// Repeat the offsets, the arrivals and the order of an earlier map [default: a new seed each
     /// time]
@@ -741,7 +762,7 @@ pub struct Prepare {
     pub size: Bytes,
     /// The number of threads that write
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 4,
-          value_parser = clap::value_parser!(u32).range(1..=64))]
+          value_parser = values::whole::<u32>(1, 64))]
     pub writers: u32,
     /// The bytes that one write moves
     #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true,
@@ -810,9 +831,13 @@ pub struct Import {
     /// files become one result
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The result file [default: named after the first file and the time, in the current folder]
+    /// The result file [default: named after the first file and the time, in the folder of --results]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// The folder of results without a name of their own [default: FATHOM_RESULTS, or the current
+    /// folder]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
+    pub results: Option<PathBuf>,
     /// The share by which a cell of Diskplorer's may miss its rates and still count as carried
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, default_value = "3%",
           value_parser = values::share)]
@@ -822,7 +847,7 @@ pub struct Import {
 /// `fathom history`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct HistoryArgs {
-    /// A folder with result files (*.jsonl), also in the folders in it
+    /// A folder with result files (*.jsonl); its subfolders are read, too
     pub folder: PathBuf,
     /// The figure to follow: iops, bandwidth, mean, max, or a percentile such as p99; several are
     /// possible [default: iops and p99; mean and p99 of an open loop]
@@ -852,7 +877,7 @@ pub struct HistoryArgs {
     pub details: bool,
     /// The columns of the report in the terminal [default: the width of the terminal]
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u16).range(80..=1000))]
+          value_parser = values::whole::<u16>(80, 1000))]
     pub width: Option<u16>,
 }
 
@@ -887,7 +912,7 @@ pub struct Report {
     /// Draw the result as SVG; several charts of an experiment each become FILE-NAME.svg
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// The same as PNG
+    /// Draw the result as PNG; several charts of an experiment each become FILE-NAME.png
     #[arg(long, value_name = "FILE")]
     pub png: Option<PathBuf>,
     /// The chart that --svg and --png write; an unknown name lists the charts
@@ -897,12 +922,12 @@ pub struct Report {
     #[arg(long)]
     pub details: bool,
     /// End with exit code 6 if this holds for a result: 'p99>2ms', 'mean>1ms', 'max>1s', 'iops<50k',
-    /// 'bandwidth<1GB/s', suspect or void; of `ab` also 'p99 worse than 5%', with exit code 7 if that is
-    /// undecided; several are possible
+    /// 'bandwidth<1GB/s', suspect or void; for `ab` also 'p99 worse than 5%', with exit code 7 if
+    /// that is undecided; several are possible
     #[arg(long, value_name = "CONDITION", value_parser = threshold)]
     pub fail_if: Vec<Threshold>,
     /// The columns of the report in the terminal [default: the width of the terminal]
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u16).range(80..=1000))]
+          value_parser = values::whole::<u16>(80, 1000))]
     pub width: Option<u16>,
 }

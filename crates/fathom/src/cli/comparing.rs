@@ -11,7 +11,7 @@ use super::values::{self, percentile_of};
 /// `fathom compare`.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct Compare {
-    /// Result files: the first is what the others are compared with. One file with --by
+    /// Result files; the others are compared with the first. With --by, name one file
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
     /// Compare the values of this axis within one result: queue-depth, side, or target
@@ -24,9 +24,9 @@ pub struct Compare {
     /// The difference that does not matter: within it, two figures are the same
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = margin)]
     pub margin: f64,
-    /// The figures to compare: iops, bandwidth, mean, cpu (CPU time for each I/O), or a percentile. The
-    /// fewer they are, the smaller a difference can be seen [default: iops,mean,p50,p99,p99.9, or those
-    /// of --fail-if]
+    /// The figures to compare: iops, bandwidth, mean, cpu (CPU time for each I/O), or a percentile.
+    /// The fewer figures, the smaller the difference that can be seen [default:
+    /// iops,mean,p50,p99,p99.9, or those of --fail-if]
     #[arg(long, value_name = "FIGURES", value_delimiter = ',', value_parser = figure)]
     pub metric: Vec<Figure>,
     /// End with exit code 6 if this is shown: 'p99 worse than 5%'; with 7 if it is undecided; several
@@ -53,7 +53,7 @@ pub struct Compare {
     pub junit: Option<PathBuf>,
     /// The columns of the report in the terminal [default: the width of the terminal]
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u16).range(80..=1000))]
+          value_parser = values::whole::<u16>(80, 1000))]
     pub width: Option<u16>,
 }
 

@@ -1,7 +1,7 @@
 //! Options of other tools that people type from habit, each with what it is here.
 
 /// The names of an option elsewhere, and the answer.
-const HABITS: [(&[&str], &str); 22] = [
+const HABITS: [(&[&str], &str); 23] = [
     (&["--bs", "--blocksize", "--block_size"], "the size of an I/O is -b, as in -b 4k"),
     (
         &["--iodepth", "--io-depth", "--qd", "--depth", "--outstanding"],
@@ -19,6 +19,7 @@ const HABITS: [(&[&str], &str); 22] = [
     (&["--numjobs", "--threads", "--jobs"], "threads are --workers, as in --workers 4"),
     (&["--runtime", "--time", "--timeout"], "the window's length is -d, as in -d 60s"),
     (&["--ramp_time", "--ramp-time", "--ramp"], "load before the window is --warm-up 10s"),
+    (&["--name"], "a run needs no name; the files of its reports are named by --out and --html"),
     (&["--filename", "--file"], "targets are named without an option: `fathom run test.dat`"),
     (&["--ioengine", "--engine"], "the way to the kernel is --backend: uring, aio or sync"),
     (&["--direct"], "direct access is the rule; --buffered goes through the page cache"),

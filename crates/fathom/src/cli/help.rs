@@ -3,12 +3,14 @@
 //!
 //! This file only chooses and shortens. It never defines an option.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::error::exit;
+use crate::shipped;
 
 /// An option or argument in `-h`: its long name or its id, and its help in a few words.
 type Shown = (&'static str, &'static str);
@@ -303,7 +305,7 @@ const ALL: &[Brief] = &[
             ("out", "The result file of this host"),
             ("results", "The folder of results without a name"),
         ]],
-        examples: &["fathom agent --lease 1m        # docs/agent.md has what to type then"],
+        examples: &["fathom agent --lease 1m        # docs/agent.md describes the messages"],
     },
     Brief {
         command: "prepare",
@@ -546,16 +548,36 @@ fn each(command: Command, path: &str, change: &dyn Fn(Command, &Brief) -> Comman
         let path = format!("{path} {}", inner.get_name()).trim_start().to_owned();
         each(inner, &path, change)
     });
-    change(command, help)
+    let command = change(command, help);
+    match path.strip_prefix("study ") {
+        Some(study) => with_defaults_of(study, command),
+        None => command,
+    }
+}
+
+/// Replaces the defaults of a sweep, a search or a map by those of the study. An option that the study
+/// varies or takes from a variable has none.
+fn with_defaults_of(study: &str, command: Command) -> Command {
+    let lines = shipped::text(study).unwrap_or_default().lines();
+    let keys: BTreeMap<&str, &str> = lines.filter_map(|line| line.split_once(" = ")).collect();
+    command.mut_args(|arg| {
+        let own = arg.get_long().and_then(|name| keys.get(name));
+        let Some(value) = own.filter(|_| arg.get_action().takes_values()) else { return arg };
+        let text = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        let text = text.split(" [default: ").next().unwrap_or_default().to_owned();
+        let is_one = !value.contains(['[', '$', '*']) && !value.contains("..");
+        let default = match is_one {
+            true => format!("[default: {}]", value.trim_matches('"')),
+            false => "[default: see below]".to_owned(),
+        };
+        arg.help(format!("{text} {default}")).hide_default_value(true)
+    })
 }
 
 fn examples(help: &Brief) -> String {
     let lines: Vec<String> = help.examples.iter().map(|line| format!("  {line}")).collect();
-    // The defaults above are those of a sweep, a search or a map.
     let settings = match help.command.strip_prefix("study ") {
-        Some(study) => {
-            format!("\n\nThe study replaces some defaults: see `fathom workloads {study}`.")
-        }
+        Some(study) => format!("\n\n`fathom workloads {study}` shows all settings of the study."),
         None => String::new(),
     };
     format!("Examples:\n{}{settings}", lines.join("\n"))
@@ -632,11 +654,34 @@ mod tests {
             let complete =
                 help_of(help.command, "--help").split_whitespace().collect::<Vec<_>>().join(" ");
             for (name, text) in help.rows.iter().copied().flatten() {
+                // A study has defaults of its own.
+                let is_study = help.command.starts_with("study ");
+                let text = if is_study { text.split(" [").next().unwrap() } else { text };
                 assert!(shown.contains(text), "{}: {name}: {shown}", help.command);
                 if let Some((_, default)) = text.split_once("[default: ") {
                     let default = format!("[default: {}", default.trim_end_matches(']'));
                     assert!(complete.contains(&default), "{}: {name}: {default}", help.command);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_study_shows_its_own_defaults() {
+        for (study, option, default) in [
+            ("latency-map", "--cell-time ", "[default: 30s]"),
+            ("latency-map", "--block-size ", "[default: 512]"),
+            ("access-mix", "--block-size ", "[default: 64k]"),
+            ("access-mix", "--duration ", "[default: 10s]"),
+            ("write-concurrency", "--block-size ", "[default: see below]"),
+        ] {
+            for help in ["-h", "--help"] {
+                let help = help_of(&format!("study {study}"), help);
+                let Some((_, text)) = help.split_once(option) else { continue };
+                let own = text.split("\n  -").next().unwrap();
+                let own = own.split("\n      --").next().unwrap();
+                let own = own.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(own.contains(default), "{study} {option}: {own}");
             }
         }
     }
@@ -659,7 +704,8 @@ mod tests {
             for arg in command.get_arguments() {
                 let text = arg.get_help().map(ToString::to_string).unwrap_or_default();
                 let takes_value = arg.get_action().takes_values();
-                let own = usize::from(takes_value && !arg.get_default_values().is_empty());
+                let is_shown = takes_value && !arg.is_hide_default_value_set();
+                let own = usize::from(is_shown && !arg.get_default_values().is_empty());
                 let defaults = text.matches("[default").count() + own;
                 assert!(defaults <= 1, "fathom {}: {arg}: {text}", command.get_name());
             }

@@ -72,7 +72,7 @@ pub struct Repeated {
     /// Measure this many times, and show all trials as one result, whose half-widths come from the
     /// scatter of the trials. `fathom compare` needs several trials to decide
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 1,
-          hide_default_value = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
+          hide_default_value = true, value_parser = values::whole::<u32>(1, 1000))]
     pub repeats: u32,
 }
 
@@ -84,7 +84,7 @@ pub struct LoadArgs {
     #[arg(short, long, value_name = "SIZE", allow_hyphen_values = true,
           default_value = "4k", value_parser = values::sizes)]
     pub block_size: Sizes,
-    /// The same for writes alone [default: as for reads]
+    /// The bytes that one write moves, in the same forms as --block-size [default: as for reads]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::sizes)]
     pub write_block_size: Option<Sizes>,
     /// The share of reads: 70% or 0.7
@@ -184,7 +184,7 @@ pub struct LoadArgs {
     pub stop_after: Option<Limit>,
     /// End the stream when it has gone over its regions this many times
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+          value_parser = values::whole::<u32>(1, 1_000_000))]
     pub passes: Option<u32>,
     /// The load before the window; it is not recorded [default: 3s; none with --stop-after or
     /// --passes]
@@ -227,7 +227,7 @@ pub struct Promised {
     /// reached; a faster result is doubted. A promise that is not kept gives exit code 6
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = rates::rated_iops)]
     pub rated_iops: Option<Rate>,
-    /// The bandwidth that they are rated at: 800MB/s
+    /// The bandwidth that all targets together are rated at: 800MB/s
     #[arg(long, value_name = "BANDWIDTH", allow_hyphen_values = true,
           value_parser = rates::rated_bandwidth)]
     pub rated_bandwidth: Option<Bytes>,
@@ -253,11 +253,11 @@ pub struct FlushArgs {
     /// Flush a target with everything that belongs to it (fsync) after this many writes of a worker
     /// to it, once they have completed
     #[arg(long, value_name = "WRITES", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = values::whole::<u32>(1, u32::MAX))]
     pub fsync: Option<u32>,
     /// Flush only the data of the target (fdatasync) after this many writes
     #[arg(long, value_name = "WRITES", allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = values::whole::<u32>(1, u32::MAX))]
     pub fdatasync: Option<u32>,
     /// Continue when a flush has started, instead of when it has completed
     #[arg(long)]
@@ -330,8 +330,8 @@ pub struct AccessArgs {
     /// (IOPOLL); the driver needs poll queues
     #[arg(long)]
     pub polled: bool,
-    /// Give each worker a kernel thread that submits its I/Os (SQPOLL), on any CPU or on this one;
-    /// the thread keeps a CPU busy
+    /// Give each worker a kernel thread that submits its I/Os (SQPOLL), on any CPU, or on the given
+    /// CPU; the thread keeps a CPU busy
     #[arg(long, value_name = "CPU", num_args = 0..=1, require_equals = true,
           default_missing_value = "any", value_parser = values::submission_thread)]
     pub sqpoll: Option<SubmissionThread>,
@@ -342,7 +342,7 @@ pub struct AccessArgs {
 pub enum ByHost {
     /// Each host has a zone of its own, one beside the other
     Zones,
-    /// They have its blocks in turn: of N hosts the k-th has the blocks k, k + N, k + 2N, ...
+    /// The hosts take the blocks by turns: host k of N, from 0, has blocks k, k + N, k + 2N, ...
     Blocks,
 }
 
@@ -442,7 +442,8 @@ pub struct Reports {
     /// each become FILE-NAME.svg
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// The same as PNG
+    /// Draw the result as PNG, with the answer and the verdict; several charts of an experiment
+    /// each become FILE-NAME.png
     #[arg(long, value_name = "FILE")]
     pub png: Option<PathBuf>,
 }
@@ -471,8 +472,8 @@ pub struct Results {
     #[arg(long)]
     pub details: bool,
     /// End with exit code 6 if this holds for a result: 'p99>2ms', 'mean>1ms', 'max>1s', 'iops<50k',
-    /// 'bandwidth<1GB/s', suspect or void; of `ab` also 'p99 worse than 5%', with exit code 7 if that is
-    /// undecided; several are possible
+    /// 'bandwidth<1GB/s', suspect or void; for `ab` also 'p99 worse than 5%', with exit code 7 if
+    /// that is undecided; several are possible
     #[arg(long, value_name = "CONDITION", value_parser = threshold)]
     pub fail_if: Vec<Threshold>,
 }

@@ -60,11 +60,6 @@ pub struct Shares {
 }
 
 impl Offered {
-    /// This many I/Os per second of the whole stream, constantly.
-    pub fn iops(iops: f64) -> Self {
-        Self::Steady(TypedRate { load: Load::Iops(iops), per: Per::Stream })
-    }
-
     /// This many I/Os per second of each worker, constantly.
     pub fn by_each_worker(iops: f64) -> Self {
         Self::Steady(TypedRate { load: Load::Iops(iops), per: Per::Worker })

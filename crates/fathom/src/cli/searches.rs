@@ -27,12 +27,12 @@ const NO_WARM_UP: [(&str, ArgPredicate, Option<&str>); 2] = [
         )
     }),
     mut_arg("duration", |arg| {
-        arg.default_value("5s").help("The window of each probe: how long is measured")
+        arg.default_value("5s").help("The window of each probe: the time that is measured")
     }),
     mut_arg("queue_depth", |arg| {
         arg.help(
-            "With --vary workers: how many each has in flight, as 4/worker [default: 1/worker]. With \
-             --objective: the most I/Os in flight, as for `fathom run --rate`"
+            "With --vary workers: the I/Os in flight of each worker, such as 4/worker [default: \
+             1/worker]. With --objective: the most I/Os in flight, as for `fathom run --rate`"
         )
     }),
     mut_arg("rate", |arg| {
@@ -43,8 +43,8 @@ pub struct Peak {
     /// What is searched for.
     #[command(flatten)]
     pub search: PeakArgs,
-    /// Measure on many hosts at the same time, by the router behind this socket: the program
-    /// `fathom-hosts` calls fathom with this option. Settings are those of each host
+    /// Measure on many hosts at the same time, through the router at this socket. `fathom-hosts`
+    /// sets this option. The settings that vary are those of each host
     #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
     pub hosts: Option<PathBuf>,
     /// What is to be measured.
@@ -77,7 +77,8 @@ pub struct PeakArgs {
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = values::share)]
     pub tolerance: Option<f64>,
     /// The highest value to try: a queue depth or a number of workers, or with --objective a load
-    /// such as 100k [default: 1024, 256 or what fits; 10m for a load]
+    /// such as 100k [default: queue depth 1024 or 256 workers, or as many as fit; a load of 10
+    /// million I/Os per second]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     pub up_to: Option<String>,
     /// The window of the official run at the value that was found, or none
@@ -117,15 +118,16 @@ impl From<VaryArg> for Vary {
         )
     }),
     mut_arg("duration", |arg| {
-        arg.default_value("1m").help("The window of each point of a round: how long is measured")
+        arg.default_value("1m")
+            .help("The window of each point of a round: the time that is measured")
     }),
 )]
 pub struct Sustain {
     /// How it goes about it.
     #[command(flatten)]
     pub course: SustainArgs,
-    /// Measure on many hosts at the same time, by the router behind this socket: the program
-    /// `fathom-hosts` calls fathom with this option
+    /// Measure on many hosts at the same time, through the router at this socket. `fathom-hosts`
+    /// sets this option
     #[arg(long, value_name = "SOCKET", help_heading = "Hosts")]
     pub hosts: Option<PathBuf>,
     /// What is to be measured: the targets, and with --test workload the load.
@@ -143,11 +145,11 @@ pub struct Sustain {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Rounds")]
 pub struct SustainArgs {
-    /// What runs: workload (what -b, --pattern, --read-share and other options say), or a SNIA
-    /// test: iops (8 block sizes x 7 mixes), throughput (128 KiB sequential), latency (3 block
-    /// sizes x 3 mixes, one I/O at a time), write-saturation (random writes of 4 KiB for 6 h or 4
-    /// times the region), demand-intensity (threads x queue depth), host-idle-recovery (bursts of
-    /// writes with longer and longer pauses), cross-stimulus-recovery (large sequential writes,
+    /// The test: workload (the load that -b, --pattern, --read-share and other options describe),
+    /// or a SNIA test: iops (8 block sizes x 7 mixes), throughput (128 KiB sequential), latency (3
+    /// block sizes x 3 mixes, one I/O at a time), write-saturation (random writes of 4 KiB for 6 h
+    /// or 4 times the region), demand-intensity (threads x queue depth), host-idle-recovery (bursts
+    /// of writes with longer and longer pauses), cross-stimulus-recovery (large sequential writes,
     /// small random ones, large ones again)
     #[arg(long, value_name = "TEST", default_value = "workload", value_parser = values::test)]
     pub test: Test,
@@ -166,10 +168,38 @@ pub struct SustainArgs {
     pub at_least: Span,
     /// The most rounds, or twice as many as --at-least takes if that is more
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 25,
-          value_parser = clap::value_parser!(u32).range(5..=100_000))]
+          value_parser = values::whole::<u32>(5, 100_000))]
     pub rounds: u32,
     /// The time of write-saturation, of each pause length of host-idle-recovery, or of each phase of
     /// cross-stimulus-recovery [default: 6h; 1h; 8h, 6h, 8h]
     #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
     pub length: Option<Span>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::args::{Args, Command};
+
+    #[test]
+    fn a_search_with_an_amount_has_no_warm_up_that_takes_it() {
+        let warm_up = |command, more: &[&str]| {
+            let words = [&["fathom", command, "f"], more].concat();
+            let request = match Args::parse_from(words).command {
+                Command::Peak(peak) => peak.request,
+                Command::Sustain(sustain) => sustain.request,
+                _ => unreachable!(),
+            };
+            request.load.warm_up
+        };
+        for command in ["peak", "sustain"] {
+            assert_eq!(warm_up(command, &[]), Some(Span::from_secs(1)));
+            assert_eq!(warm_up(command, &["--stop-after", "1g"]), Some(Span(0)));
+            assert_eq!(warm_up(command, &["--passes", "1"]), Some(Span(0)));
+            let both = ["--passes", "1", "--warm-up", "2s"];
+            assert_eq!(warm_up(command, &both), Some(Span::from_secs(2)));
+        }
+    }
 }

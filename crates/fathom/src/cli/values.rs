@@ -101,6 +101,21 @@ pub fn count(text: &str) -> Result<u32, String> {
     }
 }
 
+/// Reads whole numbers within these bounds.
+pub fn whole<T: TryFrom<u32> + 'static>(
+    least: u32,
+    most: u32,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.trim().parse::<u32>().ok();
+        let number = number.filter(|number| (least..=most).contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| match most {
+            u32::MAX => format!("'{text}' is not possible; write a whole number from {least} on"),
+            _ => format!("'{text}' is not possible; write a whole number from {least} to {most}"),
+        })
+    }
+}
+
 /// Splits "8/worker" into 8 and "worker".
 fn split_suffix(text: &str) -> (&str, &str) {
     match text.split_once('/') {

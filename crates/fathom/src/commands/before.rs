@@ -22,7 +22,7 @@ const NAP: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the rest of its output may take. What it has left in the background keeps the pipe open.
 const REST: Duration = Duration::from_secs(1);
-/// So much of a line is shown.
+/// The most bytes of a line that are shown.
 const SHOWN: usize = 200;
 
 /// The commands before trials, each with the label of its side. Often empty.

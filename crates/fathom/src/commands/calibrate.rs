@@ -18,6 +18,7 @@ use crate::cli::args::Calibrate;
 use crate::cli::values::Backend;
 use crate::error::{Error, exit};
 use crate::live::Live;
+use crate::output::is_stdout;
 use crate::{journal, output, session};
 
 /// The number of sleeps to measure: enough for a p99.
@@ -37,7 +38,9 @@ const ACCESS: Access = Access::DIRECT;
 /// When the requested backend does not work here, nothing could be measured, or the file cannot be
 /// written.
 pub fn perform(args: &Calibrate) -> Result<u8, Error> {
-    if args.json {
+    let file = args.out.as_deref().filter(|path| !is_stdout(path));
+    let to_stdout = args.json || args.out.as_deref().is_some_and(is_stdout);
+    if to_stdout {
         output::leave_stdout_to_the_document();
     }
     let requested = match args.backend {
@@ -52,7 +55,7 @@ pub fn perform(args: &Calibrate) -> Result<u8, Error> {
             format!("give from {SHORTEST} to {LONGEST}"),
         ));
     }
-    args.out.iter().try_for_each(|path| outputs::free(path))?;
+    file.map_or(Ok(()), outputs::free)?;
     let created_unix_ns = session::unix_ns();
     let host = this_machine::this_host();
     let found = measure(args.duration, &choice, &host);
@@ -73,10 +76,10 @@ pub fn perform(args: &Calibrate) -> Result<u8, Error> {
         found: &found,
     });
     let line = document.to_json() + "\n";
-    if let Some(path) = &args.out {
+    if let Some(path) = file {
         journal::write_new(path, &line)?;
     }
-    if args.json {
+    if to_stdout {
         output::print(line.as_bytes())?;
     }
     outputs::show(&page::calibration(&document), None)?;

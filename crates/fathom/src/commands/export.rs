@@ -3,9 +3,10 @@
 use fathom_report::export;
 
 use super::read_result;
+use super::written::put;
 use crate::cli::args::{Export, ExportFormat};
 use crate::error::{Error, exit};
-use crate::{journal, output};
+use crate::output;
 
 /// Writes it to a file, or to stdout.
 ///
@@ -25,10 +26,7 @@ pub fn perform(args: &Export) -> Result<u8, Error> {
         )
     })?;
     match &args.out {
-        Some(path) => {
-            journal::write_new(path, text)?;
-            output::say(&format!("export  {}", path.display()))?;
-        }
+        Some(path) => put(path, "export", text)?,
         None => output::print(text.as_bytes())?,
     }
     Ok(exit::MEASURED)

@@ -155,7 +155,7 @@ pub fn failed(path: &Path, cause: &io::Error) -> Error {
             ("the disk is full".to_owned(), "free some space, or choose a smaller --size")
         }
         io::ErrorKind::FileTooLarge => (
-            "its file system cannot hold a file so large".to_owned(),
+            "its file system cannot hold a file of this size".to_owned(),
             "choose a smaller --size, or another file system",
         ),
         // A thread for a writer could not be started: a write to such a file never returns this.

@@ -14,7 +14,7 @@ use crate::output;
 use crate::session::{self, unix_ns};
 
 /// The remedy for a file that cannot be read.
-const NAME_ONE: &str = "name what `fio --output-format=json` or Diskplorer wrote";
+const NAME_ONE: &str = "name a file that `fio --output-format=json` or Diskplorer wrote";
 
 /// The most that is read of a file: thousands of jobs with all of their buckets have less.
 const SIZE_MAX: Bytes = Bytes(64 * Bytes::MIB);
@@ -40,7 +40,8 @@ pub fn perform(args: &Import) -> Result<u8, Error> {
     let imported = import::import(&outputs, args.allowed_error)?;
     drop(outputs);
     let Imported { source, found, sentences } = imported;
-    let results = Results { out: args.out.clone(), ..Results::default() };
+    let (out, results) = (args.out.clone(), args.results.clone());
+    let results = Results { out, results, ..Results::default() };
     let stem = args.files[0].file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let (outputs, mut journal) =
         Outputs::create("import", &stem.unwrap_or_default(), &results, false)?;

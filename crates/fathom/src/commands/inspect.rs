@@ -34,7 +34,8 @@ pub fn perform(args: &Inspect) -> Result<u8, Error> {
             return Err(Error::target(
                 args.target.display().to_string(),
                 "a simulated device has nothing below it",
-                "see `fathom run sim:help` for what it does, or see by --probe what it saves on",
+                "see `fathom run sim:help` for what it does, or use --probe to see whether it \
+                 saves on data",
             ));
         }
         false => looked_at(args)?,

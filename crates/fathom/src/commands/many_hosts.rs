@@ -83,7 +83,7 @@ pub fn plan(args: &Plan, socket: &Path) -> Result<u8, Error> {
         let clock = fleet.offset(host).map_or(String::new(), |offset| {
             let ahead = if offset.ns < 0 { "behind" } else { "ahead" };
             let by = time(offset.ns.unsigned_abs() as f64);
-            format!("; clock {by} {ahead}, known to {}", time(offset.bound.0 as f64))
+            format!("; clock {by} {ahead}, known to within {}", time(offset.bound.0 as f64))
         });
         output::say("")?;
         output::say_folded(&format!(
@@ -293,7 +293,7 @@ fn counted(axis: AxisArg, hosts: usize) -> Result<AxisArg, Error> {
         Some(label) => Err(Error::option(
             option,
             format!("{label} is no number of hosts from 1 to {hosts}"),
-            "there are no more: name more hosts, or choose fewer",
+            "name more hosts, or choose fewer",
         )),
     }
 }
@@ -330,7 +330,9 @@ fn announce(fleet: &Fleet, prepared: &[PreparedHere], repeats: u32) -> Result<()
     }
     overwritten(fleet, prepared, &fleet.bytes())?;
     let bound = time(fleet.clock_bound().0 as f64);
-    output::say_folded(&format!("begins on all hosts together; their clocks are known to {bound}"))
+    output::say_folded(&format!(
+        "begins on all hosts together; their clocks are known to within {bound}"
+    ))
 }
 
 /// Names every target of every host that would be overwritten, and which bytes of it if hosts divide

@@ -228,7 +228,11 @@ fn settings(args: &Args, spec: &Spec) -> Result<Settings, Error> {
         let Some(offered) = typed else { return Ok(None) };
         let shares = Shares { workers: 1, targets: 1, block: block.0 as f64 };
         match offered.of_stream(shares) {
-            Offer::Steady(rate) => Ok(Some(rate.0)),
+            Offer::Steady(rate) => {
+                let time = args.ramp + window_max;
+                resolve::countable(option, rate, (rate.0 * time.as_secs_f64(), time))?;
+                Ok(Some(rate.0))
+            }
             Offer::Course(_) => Err(Error::option(
                 option,
                 "the end of an axis is one rate",

@@ -28,6 +28,11 @@ pub fn style() -> terminal::Style {
     terminal::Style { width: output::width(), color: output::color() }
 }
 
+/// Those of the answer, which is one line for a program that reads it.
+fn style_of_answer() -> terminal::Style {
+    terminal::Style { width: output::columns().unwrap_or(usize::MAX), ..style() }
+}
+
 /// Shows a page in the terminal, in this width if somebody asked for one, and its answer last.
 ///
 /// # Errors
@@ -39,6 +44,7 @@ pub fn show(page: &Page, width: Option<u16>) -> Result<(), Error> {
     output::say_text(terminal::page(page, &style).trim_end_matches('\n'))?;
     let Some(answer) = &page.answer else { return Ok(()) };
     output::say("")?;
+    let style = if width.is_some() { style } else { style_of_answer() };
     output::say_text(&terminal::line(answer, &style))
 }
 
@@ -160,7 +166,7 @@ impl Outputs {
         let shown = output::say_text(text.trim_end_matches('\n'));
         let written = self.write(journal, &document);
         let said = also(journal);
-        let answered = output::say("").and_then(|()| say_answer(&document, &style()));
+        let answered = output::say("").and_then(|()| say_answer(&document));
         written.and(shown).and(said).and(answered)
     }
 
@@ -248,8 +254,8 @@ fn without_sides(typed: &str) -> Error {
 /// # Errors
 ///
 /// When stdout does not take it.
-pub fn say_answer(document: &Document, style: &terminal::Style) -> Result<(), Error> {
-    output::say_text(terminal::answer(document, style).trim_end_matches('\n'))
+pub fn say_answer(document: &Document) -> Result<(), Error> {
+    output::say_text(terminal::answer(document, &style_of_answer()).trim_end_matches('\n'))
 }
 
 /// Says where the figures from before a failure are, or removes a file without a result.

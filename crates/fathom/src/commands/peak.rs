@@ -21,7 +21,7 @@ use super::{many_hosts, probe, this_machine};
 use crate::cli::described::Described;
 use crate::cli::rates::{self, Offer, Offered, Shares};
 use crate::cli::searches::{Peak as Args, PeakArgs, VaryArg};
-use crate::cli::values::{self, Depth};
+use crate::cli::values;
 use crate::contents;
 use crate::error::Error;
 use crate::resolve;
@@ -32,8 +32,10 @@ use crate::workload::keys::{self, Table};
 const ENOUGH: f64 = 0.95;
 /// The default tolerance of the highest load.
 const TOLERANCE: f64 = 0.05;
-/// The default load at which a search begins.
-const START: f64 = 1000.0;
+/// The default load at which a search begins, as it is typed.
+const START: &str = "1000";
+/// The default queue depth of a search for the number of workers, as it is typed.
+const ONE_EACH: &str = "1/worker";
 /// The default limits of the queue depth, the workers and the load: as many as fit.
 const DEEPEST: u32 = 1024;
 const WORKERS: u32 = 256;
@@ -298,8 +300,8 @@ fn pace(
     let mut added = Vec::new();
     for stream in &mut described.streams {
         if typed.vary == Some(VaryArg::Workers) && stream.load.queue_depth.is_none() {
-            stream.load.queue_depth = Some(Depth::PerWorker(1));
-            added.push(("queue-depth", "1/worker"));
+            stream.load.queue_depth = values::depth(ONE_EACH).ok();
+            added.push(("queue-depth", ONE_EACH));
         }
         let whose = stream.name.as_ref().filter(|_| several);
         let whose = whose.map_or(String::new(), |name| format!("stream {name}: "));
@@ -326,8 +328,8 @@ fn pace(
                 ));
             }
             (Some(_), None) => {
-                stream.load.rate = Some(Offered::iops(START));
-                added.push(("rate", "1000"));
+                stream.load.rate = rates::offered(START).ok();
+                added.push(("rate", START));
             }
             _ => {}
         }
@@ -339,7 +341,7 @@ fn pace(
 fn search(typed: &PeakArgs, basis: &Basis, official: Option<Span>) -> Result<Search, Error> {
     let base = &basis.spec.points[0];
     if let Some(objective) = typed.objective {
-        let up_to = Rate(highest_load(typed, base)?);
+        let up_to = Rate(highest_load(typed, base, official)?);
         let tolerance = typed.tolerance.unwrap_or(TOLERANCE);
         return Ok(Search::Load { objective, up_to, tolerance });
     }
@@ -381,7 +383,8 @@ fn search(typed: &PeakArgs, basis: &Basis, official: Option<Span>) -> Result<Sea
     Ok(with(up_to))
 }
 
-fn highest_load(typed: &PeakArgs, base: &Point) -> Result<f64, Error> {
+/// The typed end of a search for a load, or the usual one.
+fn highest_load(typed: &PeakArgs, base: &Point, official: Option<Span>) -> Result<f64, Error> {
     let Some(text) = &typed.up_to else { return Ok(LOAD) };
     let refuse =
         |why: String| Error::option(format!("--up-to {text}"), why, "write a load such as 100k");
@@ -393,7 +396,11 @@ fn highest_load(typed: &PeakArgs, base: &Point) -> Result<f64, Error> {
         block: stream.block_sizes().mean(stream.read_share()),
     };
     match offered.of_stream(shares) {
-        Offer::Steady(rate) => Ok(rate.0),
+        Offer::Steady(rate) => {
+            let time = base.warm_up + base.window.max(official.unwrap_or_default());
+            resolve::countable("--up-to", rate, (rate.0 * time.as_secs_f64(), time))?;
+            Ok(rate.0)
+        }
         Offer::Course(..) => Err(refuse("it changes over time".to_owned())),
     }
 }

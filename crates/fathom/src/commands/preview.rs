@@ -194,7 +194,7 @@ pub fn overwritten(spec: &Spec, repeats: u32) -> Vec<String> {
 /// How much a stream writes in this many trials: "up to 3 GiB".
 pub fn amount(point: &Point, stream: &Stream, repeats: u32) -> String {
     match scheduled(point, stream) {
-        None => "as much as it takes in that time".to_owned(),
+        None => "as much as can be written in that time".to_owned(),
         Some(bytes) => format!("up to {}", Bytes((bytes * f64::from(repeats)) as u64)),
     }
 }

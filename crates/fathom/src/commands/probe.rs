@@ -4,14 +4,14 @@ use fathom_core::Bytes;
 use fathom_core::experiment::ReductionProbe;
 use fathom_core::facts::{Host, Reduction, Target};
 use fathom_core::spec::{Access, Cache, Point, Region, Stream};
-use fathom_engine::target::{Overwrite, check_region};
+use fathom_engine::target::Overwrite;
 
 use super::place::Place;
 use super::{opened, this_machine};
 use crate::cli::values::Backend;
 use crate::error::Error;
 use crate::live::{Live, clock};
-use crate::resolve::Spec;
+use crate::resolve::{self, Spec};
 use crate::session::{Carrier, Session};
 use crate::signals;
 
@@ -30,17 +30,14 @@ impl Probing {
     ///
     /// # Errors
     ///
-    /// When its I/Os cannot reach the region.
+    /// When the region is too small, or direct I/O cannot begin where it does.
     pub fn new(region: Region, place: Place, backend: Backend, seed: u64) -> Result<Self, Error> {
         let targets = place.facts();
         let target = &targets[region.target as usize];
         let probe = ReductionProbe::new(region, target, Access::DIRECT, seed)
             .ok_or_else(|| too_small(target))?;
-        let Region { offset, length, .. } = probe.region();
-        let point = probe.point();
-        let block = point.streams[0].block_sizes().smallest();
-        check_region(target, Access::DIRECT, offset, length, block)?;
-        let points = Vec::from([point]);
+        resolve::direct_offset(probe.region().offset, target)?;
+        let points = Vec::from([probe.point()]);
         let spec = Spec { points, targets, backend, consent: Overwrite::default() };
         Ok(Self { probe, place, spec })
     }

@@ -224,7 +224,7 @@ fn announce(portrait: &Portrait, args: &Quick, more: &[String]) -> Result<(), Er
     }
     if spec.writes() && more.is_empty() && place::simulated(Path::new(&target.name)).is_none() {
         output::say(&format!(
-            "OVERWRITES {}: anywhere in its {}, as much as it takes in that time",
+            "OVERWRITES {}: anywhere in its {}, as much as can be written in that time",
             target.name, target.size
         ))?;
     }

@@ -66,7 +66,7 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
         patiently(Path::new(folder), Role::Target, enter).map_err(|cause| {
             refuse(
                 format!("it was begun in {folder}, which cannot be entered ({})", plain(&cause)),
-                "make that folder what it was: its paths begin there",
+                "restore that folder: the experiment's paths begin there",
             )
         })?;
     }
@@ -102,8 +102,8 @@ pub fn perform(args: &Resume) -> Result<u8, Error> {
         Some(before) if number == 1 => refuse(
             format!("it lacks the trials before it was begun: {problem}"),
             &format!(
-                "put its lines but the first behind the whole lines of a copy of {}, and go on with \
-                 that copy; or, if those are lost, run it again",
+                "append all its lines except the first to the whole lines of a copy of {}, and \
+                 resume that copy; or, if that file is lost, run it again",
                 before.display()
             ),
         ),
@@ -288,7 +288,7 @@ fn settle(
         // The result may be anybody's and name any file, of which this would show a line.
         Error::Workload(_) => refuse(
             "the workload that its command line names is no longer valid".to_owned(),
-            "make that file what it was: `fathom plan` shows what is wrong with it",
+            "restore that file: `fathom plan` shows what is wrong with it",
         ),
         other => other,
     })?;
@@ -307,7 +307,7 @@ fn same_targets(document: &Document, prepared: &Prepared, refuse: Refuse<'_>) ->
     }
     let identities = &document.header.identities;
     if identities.len() != then.len() {
-        // Whoever made the file could have left them out to have another target taken for its own.
+        // The author of a file could leave them out, so that another target is taken for its own.
         let problem = "it does not tell what makes each target itself".to_owned();
         return Err(refuse(problem, RUN_AGAIN));
     }

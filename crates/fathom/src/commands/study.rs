@@ -11,10 +11,10 @@ use crate::cli::args::{Map, Study as Args, StudyMap, StudyOf, Sweep};
 use crate::cli::axes::{AxisArg, TARGETS};
 use crate::cli::options::{Results, StartArgs, Typed};
 use crate::error::{Error, exit};
-use crate::output;
 use crate::workload::keys::Table;
 use crate::workload::load::Loaded;
-use crate::workload::{Template, keys, shipped};
+use crate::workload::{Template, keys};
+use crate::{output, shipped};
 
 /// Runs one, or lists them.
 ///
@@ -37,7 +37,7 @@ fn list() -> Result<u8, Error> {
     }
     output::say("")?;
     output::say_folded(
-        "`fathom study NAME TARGET --plan` shows what one would do. `fathom workloads NAME > \
+        "`fathom study NAME TARGET --plan` shows what the study would do. `fathom workloads NAME > \
          my.toml` is a start for your own: `fathom study NAME my.toml TARGET`.",
     )?;
     Ok(exit::MEASURED)

@@ -183,7 +183,7 @@ fn contradictions(args: &Args, asked: &Asked) -> Result<(), Error> {
             return Err(Error::option(
                 "--for",
                 "rounds of a workload end when they are steady",
-                "drop it, or say with --at-least how long they go on for at least",
+                "drop it, or set their shortest time with --at-least",
             ));
         }
         return Ok(());
@@ -199,7 +199,7 @@ fn contradictions(args: &Args, asked: &Asked) -> Result<(), Error> {
     if let Some(name) = OF_THE_TEST.iter().find(|name| typed(name)) {
         return Err(Error::option(
             format!("--{name}"),
-            format!("the test {} says it by itself", test.name()),
+            format!("the test {} sets it", test.name()),
             "drop it, or use --test workload",
         ));
     }
@@ -256,7 +256,7 @@ fn consent(test: Test, spec: &Spec, described: &Described) -> Result<(), Error> 
 }
 
 fn writes_in_words(test: Test) -> String {
-    format!("the test {} writes, and what is there would be lost", test.name())
+    format!("the test {} writes to it, and its data would be lost", test.name())
 }
 
 /// The access of a point's streams to their targets, which decides what is opened for it.

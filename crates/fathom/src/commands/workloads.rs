@@ -4,7 +4,8 @@ use crate::cli::args::Workloads;
 use crate::cli::values::nearest;
 use crate::error::{Error, exit};
 use crate::output;
-use crate::workload::{schema, shipped};
+use crate::shipped;
+use crate::workload::schema;
 
 /// Lists them, or prints one.
 ///
@@ -33,8 +34,8 @@ pub fn perform(args: &Workloads) -> Result<u8, Error> {
         None => {
             let all: Vec<&str> = shipped::names().collect();
             let remedy = match nearest(name, all.iter().copied()) {
-                Some(near) => format!("its nearest is {near}"),
-                None => format!("there are {}", all.join(", ")),
+                Some(near) => format!("write {near}"),
+                None => format!("choose one of {}", all.join(", ")),
             };
             return Err(Error::option(name, "no workload has this name", remedy));
         }

@@ -29,7 +29,7 @@ use crate::signals;
 
 /// How long an agent may take to begin, and to say hello.
 const GREETING: Duration = Duration::from_secs(60);
-/// So many questions for the time come before the first load.
+/// The number of questions for the time that come before the first load.
 const QUESTIONS: usize = 8;
 /// How long they may take.
 const ASKING: Duration = Duration::from_secs(5);
@@ -106,7 +106,7 @@ impl Fleet {
             return Err(Error::option(
                 format!("{option} {host}:..."),
                 "there is no such host",
-                format!("the hosts are {}", router.names().join(", ")),
+                format!("name one of {}", router.names().join(", ")),
             ));
         }
         let many = router.names().len();
@@ -260,7 +260,7 @@ impl Fleet {
         self.applying().iter().all(|host| !host.regions.is_empty())
     }
 
-    /// Prepares a load on every host, for so many of them.
+    /// Prepares a load on every host, as one of this many hosts.
     fn prepare(&mut self, variant: Variant<'_>, seed: u64, hosts: usize) -> Result<(), Error> {
         for host in 0..self.active {
             self.hosts[host].prepared = None;
@@ -332,9 +332,10 @@ impl Fleet {
                     self.hosts[host].prepared = Some(*prepared);
                 }
                 AgentAnswer::Refused { why, exit_code } => {
+                    let remedy = "correct this; nothing began on any host";
                     return Err(Error::from(Refusal {
                         kind: kind(exit_code),
-                        ..Refusal::denied(name.as_str(), why, "nothing began on any host")
+                        ..Refusal::denied(name.as_str(), why, remedy)
                     }));
                 }
                 // The end of a load before.

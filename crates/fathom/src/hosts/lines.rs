@@ -34,7 +34,7 @@ pub struct RouterLine<'a> {
 
 impl<'a> RouterLine<'a> {
     /// The host and the words of its agent, of a line as fathom-hosts writes nearly all of them. They
-    /// are not read here, because whoever takes them reads them; none of a line of any other form.
+    /// are not read here, because the receiver reads them; none of a line of any other form.
     pub fn of_agent(line: &'a str) -> Option<(&'a str, &'a str)> {
         let (host, rest) = line.strip_prefix(r#"{"host":""#)?.split_once('"')?;
         let said = rest.strip_prefix(r#","line":"#)?.trim_end().strip_suffix('}')?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use fathom_core::hosts::{ClockOffset, Exchange, best};
 
-/// So many answers are kept: clocks that drift are measured anew.
+/// The number of answers that are kept: clocks that drift are measured anew.
 const KEPT: usize = 16;
 
 /// The signs of life of a host.

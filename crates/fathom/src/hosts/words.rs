@@ -11,7 +11,7 @@ use crate::cli::described::HostPlace;
 use crate::cli::options::{Consent, Request, Typed};
 use crate::error::{Error, plain};
 use crate::hanging::{Role, patiently};
-use crate::workload::shipped;
+use crate::shipped;
 
 /// In a target's name, this is the host's name.
 const HOST: &str = "{host}";
@@ -85,7 +85,7 @@ impl HostLoad {
             if !name.contains(':') || name.starts_with('/') {
                 return Err(Error::option(
                     format!("{option} {name}"),
-                    "it names no host, and what it allows holds for one host alone",
+                    "it names no host, and a consent is for one host",
                     format!("type {option} HOST:{name} for each host"),
                 ));
             }
@@ -116,9 +116,9 @@ impl HostLoad {
         self.consent.named().filter_map(|(option, name)| Some((option, name.split_once(':')?.0)))
     }
 
-    /// The words for the host with this name and number, where so many hosts apply the load and the
-    /// first one has this seed. If fewer apply it, the host has the place of one of them: what it would
-    /// do is looked at, and does not begin.
+    /// The words for the host with this name and number, where this many hosts apply the load and
+    /// the first one has this seed. If fewer apply it, the host has the place of one of them: what
+    /// it would do is looked at, and does not begin.
     pub fn for_host(
         &self,
         (name, number): (&str, usize),

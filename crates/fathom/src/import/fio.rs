@@ -15,7 +15,8 @@ use serde_json::Value;
 use super::bounded::{self, Limits};
 
 /// The remedy for any other content.
-const NAME_ONE: &str = "name what `fio --output-format=json` wrote, or a result of Diskplorer";
+const NAME_ONE: &str =
+    "name a file that `fio --output-format=json` wrote, or a result of Diskplorer";
 
 /// The most letters that the common options of all jobs may have together, over all jobs.
 const GLOBAL_MAX: usize = 64 << 20;

@@ -36,7 +36,7 @@ pub fn import(outputs: &[(String, Output)], allowed_error: f64) -> Result<Import
     let source = source(outputs);
     let jobs: Vec<&fio::Job> = outputs.iter().flat_map(|(_, output)| &output.jobs).collect();
     if jobs.is_empty() {
-        let remedy = "name what `fio --output-format=json` wrote";
+        let remedy = "name a file that `fio --output-format=json` wrote";
         return Err(Refusal::file(name, "there is no job in it", remedy));
     }
     let told = outputs.iter().find_map(|(_, output)| output.told.as_ref());

@@ -201,7 +201,7 @@ fn of_mappings(typed: &AccessArgs) -> Result<(), Error> {
     if let Some(mode @ (SyncMode::Sync | SyncMode::RwfDsync | SyncMode::RwfSync)) = typed.sync {
         return refuse(
             format!("--sync {}", mode.name()),
-            "what is written to a mapped target is made durable by msync alone",
+            "only msync makes writes to a mapped target durable",
             "use --sync dsync",
         );
     }

@@ -102,7 +102,7 @@ pub fn permission<'a>(
         )),
         Some((target, None)) if !simulated => Err(Error::target(
             &target.name,
-            "the load writes, and what is there would be lost",
+            "the load writes to it, and its data would be lost",
             "allow it with --overwrite, or only read with --read-share 100%",
         )),
         _ => {

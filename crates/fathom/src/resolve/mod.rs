@@ -30,6 +30,8 @@ use crate::cli::described::{Described, HostPlace, StreamArgs};
 use crate::cli::values::Backend;
 use crate::error::Error;
 use crate::limits::{LONGEST_UNTIL_DONE, MOST, SHORTEST_INTERVAL};
+pub use pacing::countable;
+pub use regions::direct_offset;
 use times::Times;
 
 /// The settings of a command, complete.

@@ -5,7 +5,8 @@ use fathom_core::plan::worker_count;
 use fathom_core::spec::{
     Active, Arrivals, BlockSizes, Loop, OfferedLoad, Pacing, RestFrom, Rests, Stream, Workers,
 };
-use fathom_core::{Bytes, Span};
+
+use fathom_core::{Bytes, Rate, Span, count};
 
 use super::times::{self, Times};
 use super::workers::{too_deep, too_many_workers};
@@ -19,10 +20,10 @@ use crate::limits::{MOST, MOST_DUE, RATES};
 /// The default queue depth of a closed loop.
 const DEFAULT_DEPTH: u32 = 32;
 
-/// The default for the most in flight in an open loop ...
+/// The default for the most in flight in an open loop.
 const DEFAULT_DEPTH_OPEN: u32 = 1024;
 
-/// ... and the largest memory for them.
+/// The largest memory for the buffers of this default.
 const DEFAULT_BUFFERS: Bytes = Bytes(256 * Bytes::MIB);
 
 /// The pace of a stream with this load, for the times in which it has load.
@@ -102,6 +103,22 @@ fn offered_load(load: &LoadArgs, targets: u32, sizes: &BlockSizes) -> Option<Off
     })
 }
 
+/// Refuses a rate at which more I/Os would fall due than can be counted.
+///
+/// # Errors
+///
+/// When there are more in this time.
+pub fn countable(option: &str, rate: Rate, (due, time): (f64, Span)) -> Result<(), Error> {
+    if due <= MOST_DUE {
+        return Ok(());
+    }
+    Err(Error::option(
+        option,
+        format!("{rate} for {time} are more than {} I/Os", count(MOST_DUE as u64)),
+        "choose a lower rate or a shorter time, as with --duration",
+    ))
+}
+
 /// Refuses a load that no clock can offer, or that cannot be counted, and a course that does not
 /// fit the window.
 fn possible_rate(load: &OfferedLoad, sizes: &BlockSizes, times: Times) -> Result<(), Error> {
@@ -126,12 +143,7 @@ fn possible_rate(load: &OfferedLoad, sizes: &BlockSizes, times: Times) -> Result
         Some(course) => course.after(times.warm_up).ios_before(time),
         None => mean.0 * time.as_secs_f64(),
     };
-    if due > MOST_DUE {
-        return refuse(
-            format!("{mean} for {time} are more than {MOST_DUE} I/Os"),
-            "choose a lower rate or a shorter --duration",
-        );
-    }
+    countable("--rate", mean, (due, time))?;
     let Some(course) = course else { return Ok(()) };
     if course.length() > times.window {
         return refuse(

@@ -13,7 +13,7 @@ pub(super) fn pattern(load: &LoadArgs) -> Result<Pattern, Error> {
     match (load.no_repeat, load.start_distance, &load.pattern) {
         (true, _, pattern) if *pattern != Pattern::RANDOM => Err(Error::option(
             "--no-repeat",
-            format!("{pattern} I/Os say by themselves where they come again"),
+            format!("with {pattern} I/Os, the pattern itself decides which offsets repeat"),
             "drop it, or use --pattern random",
         )),
         (true, Some(_), _) | (false, Some(_), Pattern::Random(_) | Pattern::Mixed { .. }) => {

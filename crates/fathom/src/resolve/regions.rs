@@ -29,7 +29,7 @@ pub(super) fn regions(
                 "it is empty, so there is nothing to measure",
                 match target.kind {
                     TargetKind::File => format!("fill it with `{}`", refill(target)),
-                    _ => "attach or insert what it should hold".to_owned(),
+                    _ => "attach or insert a medium".to_owned(),
                 },
             ));
         }
@@ -150,6 +150,16 @@ pub(super) fn trims(
     Ok(())
 }
 
+/// Refuses an offset that direct I/O on this target does not support, where there is no other I/O.
+///
+/// # Errors
+///
+/// When it is no multiple of the alignment.
+pub fn direct_offset(offset: Bytes, target: &Target) -> Result<(), Error> {
+    let alignment = target.direct_alignment.unwrap_or(Bytes(1));
+    fits_alignment("--offset", (offset, ""), alignment, &target.name)
+}
+
 /// Refuses sizes and offsets that direct I/O on this target does not support.
 ///
 /// # Errors
@@ -161,16 +171,23 @@ pub(super) fn aligned(
     alignment: Bytes,
     target: &str,
 ) -> Result<(), Error> {
+    let otherwise = ", or go through the page cache with --buffered";
+    fits_alignment(option, (value, otherwise), alignment, target)
+}
+
+fn fits_alignment(
+    option: &str,
+    (value, otherwise): (Bytes, &str),
+    alignment: Bytes,
+    target: &str,
+) -> Result<(), Error> {
     if value.0.is_multiple_of(alignment.0.max(1)) {
         return Ok(());
     }
     Err(Error::option(
         format!("{option} {}", value.0),
         format!("direct I/O on {target} needs a multiple of its sector of {alignment}"),
-        format!(
-            "choose {} bytes, or go through the page cache with --buffered",
-            value.0.next_multiple_of(alignment.0)
-        ),
+        format!("choose {} bytes{otherwise}", value.0.next_multiple_of(alignment.0)),
     ))
 }
 

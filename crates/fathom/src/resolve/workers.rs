@@ -114,10 +114,7 @@ pub(super) fn enough_memory(streams: &[Stream], memory: Bytes) -> Result<(), Err
     if pools > memory.0 / 2 {
         return Err(Error::option(
             "--payload pool",
-            format!(
-                "what is written from takes {}, more than half of the memory of {memory}",
-                Bytes(pools)
-            ),
+            format!("the pools take {}, more than half of the memory of {memory}", Bytes(pools)),
             "choose a smaller pool",
         ));
     }

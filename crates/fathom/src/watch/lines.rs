@@ -6,7 +6,7 @@ use super::{Flow, Seen};
 
 /// From this width on, all columns are shown.
 const WIDE: usize = 200;
-/// The names of the columns come again after so many intervals.
+/// The names of the columns come again after this many intervals.
 const AGAIN: u64 = 20;
 
 /// A column: its name, its width, and its figure of a flow.

@@ -10,7 +10,7 @@ use fathom_core::{Refusal, RefusalKind};
 use super::file::{Entry, Value, parse};
 use super::keys::{self, Table, is_common};
 use super::problem::{At, Problem, Source};
-use super::{Setting, folder_of, option_of, refuse, setting_words, shipped, typed_aims};
+use super::{Setting, folder_of, option_of, refuse, setting_words, typed_aims};
 use crate::cli::axes::AxisArg;
 use crate::cli::described::{Aim, Described, ONLY, StreamArgs};
 use crate::cli::options::Request;
@@ -19,7 +19,7 @@ use crate::error::{Error, plain};
 use crate::foreign::Foreign;
 use crate::hanging::{Role, patiently};
 use crate::resolve::Blame;
-use crate::spoken;
+use crate::{shipped, spoken};
 
 /// How many files may extend one another.
 const DEPTH_MAX: usize = 16;
@@ -340,11 +340,9 @@ impl Loaded {
     ) -> Result<Described, Error> {
         let typed = self.typed(args)?;
         let varied = self.vary(settings, &typed)?;
-        // An amount counts from the first I/O: the file's warm-up could take all of it.
         let mut named = typed.keys().chain(varied.iter().map(|one| &one.key));
-        if named.any(|key| key == "stop-after" || key == "passes") && !typed.contains_key("warm-up")
-        {
-            self.keys.remove("warm-up");
+        if named.any(|key| is_an_amount(key)) {
+            self.leave_out_the_warm_up();
         }
         let sections = match self.streams.is_empty() {
             true => Vec::from([None]),
@@ -439,6 +437,22 @@ impl Loaded {
             words.insert(typed.name.clone(), Vec::from([typed.word()]));
         }
         Ok(words)
+    }
+
+    /// Drops the warm-up: an amount counts from the first I/O, so a warm-up that was written for a
+    /// duration could take all of it. A file that names an amount itself means both, and a variable is
+    /// there to be set.
+    fn leave_out_the_warm_up(&mut self) {
+        let streams = self.streams.iter().flat_map(|one| one.keys.keys());
+        let axes = self.sweep.iter().flat_map(|sweep| &sweep.axes).map(|axis| &axis.name);
+        let mut names = self.keys.keys().chain(streams).chain(axes);
+        let is_free = match self.keys.get("warm-up") {
+            Some((Value::Text(text), _)) => text.contains("${"),
+            _ => false,
+        };
+        if !is_free && !names.any(|name| is_an_amount(name)) {
+            self.keys.remove("warm-up");
+        }
     }
 
     /// Sets the variables that vary, and returns the words of the options that do.
@@ -688,6 +702,11 @@ impl SweepTable {
             None => self.axes.push(axis),
         }
     }
+}
+
+/// Whether a key, with or without its stream, ends a stream after an amount.
+fn is_an_amount(key: &str) -> bool {
+    matches!(key.rsplit('.').next(), Some("stop-after" | "passes"))
 }
 
 /// One of an axis's values. Several targets in a nested list are measured together.

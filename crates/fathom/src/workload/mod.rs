@@ -9,7 +9,6 @@ pub mod keys;
 pub mod load;
 pub mod problem;
 pub mod schema;
-pub mod shipped;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +22,7 @@ use crate::error::Error;
 use crate::hanging::{Role, patiently};
 use crate::output;
 use crate::resolve::Blame;
+use crate::shipped;
 
 use keys::Table;
 use load::{Loaded, SweepTable};
@@ -303,9 +303,9 @@ fn setting_words(axis: &str, key: &str, label: &str) -> Result<Vec<String>, Erro
         let known = names.iter().map(String::as_str).chain([TARGETS, STREAMS, RANDOM_SHARE]);
         let called = axes::otherwise_called(key);
         let remedy = match nearest(key, known) {
-            _ if called.is_some() => format!("it is called '{}' here", called.unwrap_or_default()),
-            Some(near) => format!("its nearest is '{near}'"),
-            None => "an axis is an option of `fathom run`, targets or streams".to_owned(),
+            _ if called.is_some() => format!("write '{}'", called.unwrap_or_default()),
+            Some(near) => format!("write '{near}'"),
+            None => "choose an option of `fathom run`, targets, streams or random-share".to_owned(),
         };
         return Err(Error::option(format!("--axis {axis}"), "there is no such option", remedy));
     }

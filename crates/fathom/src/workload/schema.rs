@@ -173,8 +173,8 @@ fn key(arg: &Arg) -> Value {
 #[cfg(test)]
 mod tests {
     use super::super::file::{self, Entry};
-    use super::super::shipped;
     use super::*;
+    use crate::shipped;
 
     #[test]
     fn the_schema_in_the_repository_is_that_of_the_options() {

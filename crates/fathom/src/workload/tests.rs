@@ -7,12 +7,13 @@ use fathom_core::facts::{CpuPlace, Target, TargetKind};
 use fathom_core::spec::{Cache, Pacing, Region};
 use fathom_core::{Bytes, Span};
 
+use super::Asked;
 use super::keys::Table;
-use super::{Asked, shipped};
 use crate::cli::args::{Args, Command, SweepArgs};
 use crate::cli::options::{Request, Typed};
 use crate::cli::searches::PeakArgs;
 use crate::resolve::{self, Machine, Spec};
+use crate::shipped;
 
 const MACHINE: Machine<'_> = Machine {
     memory: Bytes(8 * Bytes::GIB),
@@ -129,20 +130,26 @@ fn every_example_can_be_run() {
 
 #[test]
 fn a_typed_amount_takes_the_warm_up_of_a_file_away() {
-    let files = Files::one("warm-up = '5s'\n");
-    let warm_up =
-        |typed: &[(&str, &str)]| {
-            let mut request = request(&[files.path().as_str(), "f"]);
-            request.typed.extend(typed.iter().map(|&(name, value)| Typed {
-                name: name.to_owned(),
-                value: Some(value.to_owned()),
-            }));
-            settle_request(&request).unwrap().points[0].warm_up
-        };
-    assert_eq!(warm_up(&[]), Span::from_secs(5));
-    assert_eq!(warm_up(&[("stop-after", "100 ios")]), Span(0));
-    assert_eq!(warm_up(&[("passes", "2")]), Span(0));
-    assert_eq!(warm_up(&[("passes", "2"), ("warm-up", "1s")]), Span::from_secs(1));
+    let warm_up = |file: &str, typed: &[(&str, &str)]| {
+        let files = Files::one(file);
+        let mut request = request(&[files.path().as_str(), "f"]);
+        let typed = typed.iter().map(|&(name, value)| (name.to_owned(), Some(value.to_owned())));
+        request.typed.extend(typed.map(|(name, value)| Typed { name, value }));
+        settle_request(&request).unwrap().points[0].warm_up
+    };
+    let timed = "warm-up = '5s'\n";
+    assert_eq!(warm_up(timed, &[]), Span::from_secs(5));
+    assert_eq!(warm_up(timed, &[("stop-after", "100 ios")]), Span(0));
+    assert_eq!(warm_up(timed, &[("passes", "2")]), Span(0));
+    assert_eq!(warm_up(timed, &[("passes", "2"), ("warm-up", "1s")]), Span::from_secs(1));
+    // These files mean their warm-up beside an amount, or leave it to --set.
+    for meant in [
+        "warm-up = '5s'\nstop-after = '1g'\n",
+        "warm-up = '5s'\n[stream.log]\nstop-after = '1g'\n",
+        "warm-up = '${w}'\n[vars]\nw = '5s'\n",
+    ] {
+        assert_eq!(warm_up(meant, &[("stop-after", "2g")]), Span::from_secs(5), "{meant}");
+    }
 }
 
 const TWO: &str = "\
@@ -388,8 +395,8 @@ fn how_much_is_random_can_vary_and_what_is_called_otherwise_is_named() {
     for (settings, why) in [
         (&[("random-share", "120%")][..], "a share cannot be above 100%"),
         (&[("random-share", "5%"), ("pattern", "random")], "the pattern is an axis as well"),
-        (&[("depth", "4")], "it is called 'queue-depth' here"),
-        (&[("offered-load", "4k")], "it is called 'rate' here"),
+        (&[("depth", "4")], "write 'queue-depth'"),
+        (&[("offered-load", "4k")], "write 'rate'"),
     ] {
         let error = template.describe(settings).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");

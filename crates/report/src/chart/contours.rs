@@ -8,6 +8,9 @@ const MOST: usize = 5;
 /// A cell's middle with its value, in steps of both axes.
 type Corner = ((f64, f64), f64);
 
+/// A part of a line that lies in one triangle.
+type LinePiece = [(f64, f64); 2];
+
 /// Lines at round values, each with its text. Only between cells whose values are known.
 pub fn contours(heat: &Heat, write: impl Fn(f64) -> String) -> Vec<Contour> {
     let Some((low, high)) = heat.range() else { return Vec::new() };
@@ -24,7 +27,7 @@ pub fn contours(heat: &Heat, write: impl Fn(f64) -> String) -> Vec<Contour> {
         if pieces.len() < 2 || pieces.len() < beside * 2 {
             continue;
         }
-        let at = free_place(&pieces, &drawn);
+        let at = free_place(&longest(&pieces), &drawn);
         drawn.push(Contour { label: write(level), pieces, at });
     }
     drawn
@@ -36,12 +39,42 @@ fn is_beside((x, y): (f64, f64), drawn: &[Contour]) -> bool {
     drawn.iter().flat_map(|contour| &contour.pieces).any(|piece| near(piece[0]))
 }
 
-/// The place on a line that is farthest from the texts of the others; of a first line its middle.
-fn free_place(pieces: &[[(f64, f64); 2]], drawn: &[Contour]) -> (f64, f64) {
+/// The pieces of the longest of the lines that a value has, which is the one to carry its text.
+fn longest(pieces: &[LinePiece]) -> Vec<LinePiece> {
+    let meet = |one: &LinePiece, other: &LinePiece| {
+        let apart = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).hypot(a.1 - b.1);
+        one.iter().any(|a| other.iter().any(|b| apart(*a, *b) < 1e-6))
+    };
+    let mut rest = pieces.to_vec();
+    let mut lines: Vec<Vec<LinePiece>> = Vec::new();
+    while let Some(first) = rest.pop() {
+        let mut line = Vec::from([first]);
+        let mut at = 0;
+        while let Some(piece) = line.get(at).copied() {
+            let (own, others): (Vec<LinePiece>, Vec<LinePiece>) =
+                rest.into_iter().partition(|other| meet(&piece, other));
+            line.extend(own);
+            rest = others;
+            at += 1;
+        }
+        lines.push(line);
+    }
+    let length = |line: &Vec<LinePiece>| -> f64 {
+        line.iter().map(|[(x, y), (to_x, to_y)]| (x - to_x).hypot(y - to_y)).sum()
+    };
+    let longest = lines.into_iter().max_by(|one, two| length(one).total_cmp(&length(two)));
+    longest.unwrap_or_default()
+}
+
+/// The place on a line that is farthest from the texts of the others, and from the others themselves;
+/// of a first line its middle.
+fn free_place(pieces: &[LinePiece], drawn: &[Contour]) -> (f64, f64) {
     let distance = |(x, y): (f64, f64)| {
-        let texts = drawn.iter().map(|contour| contour.at);
         // A text is wider than it is high.
-        texts.map(|(text_x, text_y)| (0.4 * (x - text_x)).hypot(y - text_y)).fold(1e9, f64::min)
+        let from = |(other_x, other_y): (f64, f64)| (0.4 * (x - other_x)).hypot(y - other_y);
+        let texts = drawn.iter().map(|contour| from(contour.at)).fold(1e9, f64::min);
+        let others = drawn.iter().flat_map(|contour| contour.pieces.iter().flatten());
+        texts.min(2.0 * others.map(|end| from(*end)).fold(1e9, f64::min))
     };
     let middle = pieces[pieces.len() / 2][0];
     let places = pieces.iter().map(|piece| piece[0]);
@@ -68,7 +101,7 @@ fn values(heat: &Heat) -> Vec<Vec<Option<f64>>> {
 
 /// The pieces of a line, one or two in each triangle of four neighbors. Triangles have no ambiguous
 /// case, as squares have.
-fn pieces(values: &[Vec<Option<f64>>], level: f64) -> Vec<[(f64, f64); 2]> {
+fn pieces(values: &[Vec<Option<f64>>], level: f64) -> Vec<LinePiece> {
     let level = level.ln();
     let corner = |x: usize, y: usize| -> Option<Corner> {
         let value = values.get(y)?.get(x).copied().flatten()?;
@@ -90,7 +123,7 @@ fn pieces(values: &[Vec<Option<f64>>], level: f64) -> Vec<[(f64, f64); 2]> {
 }
 
 /// Where a line crosses a triangle; none if it does not.
-fn crossing([one, two, three]: [Corner; 3], level: f64) -> Option<[(f64, f64); 2]> {
+fn crossing([one, two, three]: [Corner; 3], level: f64) -> Option<LinePiece> {
     let between = |(from, low): Corner, (to, high): Corner| {
         // A value that equals the level is above it, so that each line is drawn once.
         if (low < level) == (high < level) {
@@ -121,6 +154,19 @@ mod tests {
         let heights = || ends().map(|(_, y)| *y);
         assert_eq!(heights().fold(f64::INFINITY, f64::min), 0.0);
         assert_eq!(heights().fold(0.0, f64::max), 2.0);
+    }
+
+    #[test]
+    fn the_longest_line_carries_the_text() {
+        let line = |y: f64, from: u8, to: u8| {
+            (from..to).map(move |x| [(f64::from(x), y), (f64::from(x + 1), y)])
+        };
+        let pieces: Vec<LinePiece> =
+            line(0.0, 0, 2).chain(line(3.0, 0, 5)).chain(line(6.0, 0, 3)).collect();
+        let found = longest(&pieces);
+        assert_eq!(found.len(), 5);
+        assert!(found.iter().flatten().all(|(_, y)| *y == 3.0), "{found:?}");
+        assert!(longest(&[]).is_empty());
     }
 
     #[test]

@@ -17,9 +17,9 @@ pub struct Threshold {
 /// What makes a result fail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Condition {
-    /// A figure is above the bound, ...
+    /// A figure is above the bound.
     Above(Metric, f64),
-    /// ... or below it.
+    /// A figure is below the bound.
     Below(Metric, f64),
     /// The verdict is this one or a graver one.
     Verdict(Verdict),

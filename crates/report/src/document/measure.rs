@@ -369,8 +369,8 @@ impl Spread {
         (intervals > 0).then_some(Self { intervals, read_squares, write_squares, squares })
     }
 
-    /// The standard deviation, over the intervals, of the I/Os of an interval: of one direction or
-    /// of both, of which there were so many in all.
+    /// The standard deviation, over the intervals, of the I/Os of an interval, of one direction or
+    /// of both. `ios` is their number in all intervals together.
     pub fn deviation(&self, direction: Option<Direction>, ios: u64) -> f64 {
         let squares = match direction {
             Some(Direction::Read) => self.read_squares,

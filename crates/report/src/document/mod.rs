@@ -1,11 +1,11 @@
 //! The document: what a run leaves, in a versioned form of its own.
 //!
 //! A result file is an append-only journal in JSON Lines: a header, a line for each trial as it
-//! ended, a conclusion. Nothing else is written and read. Points, facts and findings are core's own
-//! types, and what was measured has types of its own here; a test compares all of them with
-//! docs/schema. Every time ends in `_ns`, every size in `_bytes`, every rate in `_iops`; what is not
-//! known is `null`. Distributions are kept whole: whoever reads chooses the percentile, and no
-//! percentile is ever stored.
+//! ended, a conclusion. Nothing else is written and read. Points, facts and the findings of
+//! experiments are core's own types, and what was measured has types of its own here; a test
+//! compares all of them with docs/schema. Every time ends in `_ns`, every size in `_bytes`, every
+//! rate in `_iops`; what is not known is `null`. Distributions are kept whole: the reader chooses
+//! the percentile, and no percentile is ever stored.
 
 mod calibration;
 mod conditions;
@@ -382,8 +382,8 @@ impl Line {
     }
 }
 
-/// JSON in which nothing steers a terminal that shows it: the same text to whoever reads it. What is
-/// escaped stands in strings alone; JSON itself escapes the control characters before 128.
+/// JSON in which nothing steers a terminal that shows it. A parser reads the same text from it.
+/// Only characters in strings are escaped; JSON itself escapes the control characters before 128.
 pub(crate) fn harmless(json: String) -> String {
     let steers = |c: char| fathom_core::steers(c) && c != '\n';
     if !json.contains(steers) {

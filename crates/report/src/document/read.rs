@@ -466,7 +466,7 @@ fn check_buckets(trial: &Trial) -> Result<(), String> {
     check(count as u64 <= INTERVALS_MAX && ios.all(|&ios| ios < COUNT_LIMIT), too_large)
 }
 
-/// Every row has what it says, so that whoever goes through it finds all of it.
+/// Every row has what it says, so that a reader of the row finds all of it.
 fn check_rows(trial: &Trial, stream: &impl Fn(u32) -> Result<(), String>) -> Result<(), String> {
     let mut sum = (0u128, 0u128);
     let mut count = 0u64;

@@ -58,7 +58,7 @@ impl FlowRow {
         self.sum_ns.push(interval.times[direction].sum);
     }
 
-    /// Whether every column has so many numbers.
+    /// Whether every column has this many numbers.
     pub(super) fn has(&self, count: u64) -> bool {
         let lengths = [
             self.ios.len(),

@@ -76,12 +76,15 @@ fn throughput(group: &StepGroup<'_>, summaries: &[&Summary], names: &[String]) -
     let half = |one: Estimate| one.half_width.map(|half| half.min(one.value) * scale);
     let halves: Vec<Option<f64>> =
         summaries.iter().map(|summary| of(summary).and_then(half)).collect();
+    let shown: Vec<Option<String>> =
+        values.iter().map(|value| value.map(figures::significant)).collect();
     let unit = group.unit();
     let bars = json!({
         "type": "bar", "orientation": "h", "x": values, "y": names, "name": unit,
         "marker": {"color": "@read"},
         "error_x": {"type": "data", "array": halves, "color": "@total", "thickness": 1.5},
-        "hovertemplate": format!("%{{x:,.4~r}} {unit}<extra></extra>"), "showlegend": false,
+        "hovertext": shown, "hovertemplate": format!("%{{hovertext}} {unit}<extra></extra>"),
+        "showlegend": false,
     });
     let x = json!({"title": {"text": unit}, "rangemode": "tozero"});
     figure(group.ids()[0].clone(), names.len(), &[bars], x)
@@ -90,12 +93,13 @@ fn throughput(group: &StepGroup<'_>, summaries: &[&Summary], names: &[String]) -
 fn times(group: &StepGroup<'_>, summaries: &[&Summary], names: &[String]) -> Value {
     let mut data = Vec::new();
     for (place, (quantile, color)) in QUANTILES.into_iter().zip(OVERVIEW).enumerate() {
-        let ms: Vec<Option<f64>> =
-            summaries.iter().map(|s| s.quantiles[place].map(|e| e.value / 1e6)).collect();
+        let of = summaries.iter().map(|summary| summary.quantiles[place].map(|one| one.value));
+        let ms: Vec<Option<f64>> = of.clone().map(|time| time.map(|ns| ns / 1e6)).collect();
+        let shown: Vec<Option<String>> = of.map(|time| time.map(figures::time)).collect();
         data.push(json!({
             "type": "scatter", "mode": "markers", "x": ms, "y": names,
             "name": quantile.to_string(), "marker": {"color": color, "size": 11},
-            "hovertemplate": format!("{quantile} %{{x:.3~g}} ms<extra></extra>"),
+            "hovertext": shown, "hovertemplate": format!("{quantile} %{{hovertext}}<extra></extra>"),
         }));
     }
     let shown = summaries.iter().flat_map(|s| s.quantiles.iter().flatten());

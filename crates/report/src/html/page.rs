@@ -17,9 +17,6 @@ const MANY: usize = 11;
 /// A longer option may be broken, so that it fits a phone.
 const OPTION: usize = 24;
 
-/// More findings than these are closed.
-const REMARKS: usize = 3;
-
 /// The body of the page.
 pub fn body(page: &Page) -> String {
     let mut out = String::new();
@@ -31,8 +28,8 @@ pub fn body(page: &Page) -> String {
     out.push_str("</header>\n<main>\n");
     let tone = page.answer.as_ref().map(|one| one.tone);
     page.outcome.iter().for_each(|one| outcome(&mut out, one, tone));
-    blocks(&mut out, &page.about, 1);
-    blocks(&mut out, &page.blocks, 1);
+    blocks(&mut out, &page.about, (1, &page.title));
+    blocks(&mut out, &page.blocks, (1, &page.title));
     out.push_str(
         "</main>\n<footer>This file is complete: it loads nothing. The charts are drawn by plotly.js (MIT \
          licence, inside).</footer>\n",
@@ -63,13 +60,14 @@ fn tone_class(tone: Tone) -> &'static str {
     }
 }
 
-fn blocks(out: &mut String, blocks: &[Block], depth: usize) {
+/// The blocks below a heading.
+fn blocks(out: &mut String, blocks: &[Block], (depth, heading): (usize, &str)) {
     for one in blocks {
-        block(out, one, depth);
+        block(out, one, (depth, heading));
     }
 }
 
-fn block(out: &mut String, block: &Block, depth: usize) {
+fn block(out: &mut String, block: &Block, (depth, heading): (usize, &str)) {
     match block {
         Block::Section(one) => section(out, one, depth),
         Block::Text(one) => sentence(out, one),
@@ -80,7 +78,7 @@ fn block(out: &mut String, block: &Block, depth: usize) {
             out.push_str("</ul>\n");
         }
         Block::Remarks(all) => remarks(out, all),
-        Block::Table(one) | Block::Figures(one) => table(out, one),
+        Block::Table(one) | Block::Figures(one) => table(out, one, heading),
         Block::Charts(all) => {
             charts(out, all);
             if depth < 3 {
@@ -114,7 +112,7 @@ fn section(out: &mut String, section: &Section, depth: usize) {
         (false, _) => (format!("<div{class}{id}>\n<h{level}>{heading}</h{level}>\n"), "</div>\n"),
     };
     out.push_str(&begin);
-    blocks(out, &section.blocks, depth + 1);
+    blocks(out, &section.blocks, (depth + 1, &section.heading));
     out.push_str(end);
 }
 
@@ -148,10 +146,10 @@ fn remarks(out: &mut String, remarks: &[Remark]) {
     if remarks.is_empty() {
         return;
     }
-    let (first, rest) = remarks.split_at(remarks.len().min(REMARKS));
-    list_of_remarks(out, first);
-    if !rest.is_empty() {
-        put!(out, "<details class=\"more\"><summary>{} more</summary>\n", rest.len());
+    let (gravest, folded) = Remark::folded(remarks);
+    list_of_remarks(out, gravest);
+    if let Some((rest, more)) = folded {
+        put!(out, "<details class=\"more\"><summary>{more}</summary>\n");
         list_of_remarks(out, rest);
         out.push_str("</details>\n");
     }
@@ -183,21 +181,22 @@ fn anchor(number: usize) -> String {
     format!("trial-{number}")
 }
 
-fn table(out: &mut String, table: &Table) {
-    if !table.caption.is_empty() {
-        put!(out, "<p class=\"caption\">{}</p>\n", escape(&table.caption));
-    }
+/// A table; without a caption it has the name of the section that it stands in.
+fn table(out: &mut String, table: &Table, heading: &str) {
     // This many columns would push the last one out of the page.
     let many = if MANY <= table.heads.len() { " many" } else { "" };
     // A table that is wider than a phone scrolls, also with the keyboard.
-    let name = match table.caption.as_str() {
-        "" => "table".to_owned(),
-        caption => format!("table: {}", escape(caption)),
+    let (name, caption) = match table.caption.as_str() {
+        "" => (format!("table: {}", escape(heading)), String::new()),
+        own => {
+            let own = escape(own);
+            (format!("table: {own}"), format!("<caption>{own}</caption>\n"))
+        }
     };
     put!(
         out,
         "<div class=\"scroll figures{many}\" tabindex=\"0\" role=\"group\" \
-         aria-label=\"{name}\"><table>\n<thead><tr>"
+         aria-label=\"{name}\"><table>\n{caption}<thead><tr>"
     );
     for head in &table.heads {
         match head.name.as_str() {
@@ -217,8 +216,12 @@ fn table(out: &mut String, table: &Table) {
             TableRow::Cells { tone, cells } => {
                 let strong = if *tone == Tone::Strong { " class=\"strong\"" } else { "" };
                 put!(out, "<tr{strong}>");
-                for (cell, head) in cells.iter().zip(&table.heads) {
-                    put!(out, "<td{}>{}</td>", column_class(head), entry(cell));
+                for (place, (cell, head)) in cells.iter().zip(&table.heads).enumerate() {
+                    let (class, text) = (column_class(head), entry(cell));
+                    match place {
+                        0 => put!(out, "<th scope=\"row\"{class}>{text}</th>"),
+                        _ => put!(out, "<td{class}>{text}</td>"),
+                    }
                 }
                 // Missing cells at the end become one empty cell.
                 if let 1.. = table.heads.len().saturating_sub(cells.len()) {

@@ -72,13 +72,16 @@ fn about(text: &str) -> String {
     plain(text).replace('\n', "<br>")
 }
 
+/// As many digits as a table has of the largest figures, and no exponent.
+const DIGITS: &str = ",.6~r";
+
 /// What a value says to a reader who points at it, if it has no words of its own.
 fn hover(lines: &Lines) -> String {
     let unit = |axis: &Axis| plain(&axis.title.replace(" (logarithmic)", ""));
     match lines.x.ticks.is_empty() {
-        true => format!("%{{y:.4~g}} {} at %{{x:.4~g}} {}", unit(&lines.y), unit(&lines.x)),
+        true => format!("%{{y:{DIGITS}}} {} at %{{x:{DIGITS}}} {}", unit(&lines.y), unit(&lines.x)),
         // The place has a name that the axis shows.
-        false => format!("%{{y:.4~g}} {}", unit(&lines.y)),
+        false => format!("%{{y:{DIGITS}}} {}", unit(&lines.y)),
     }
 }
 

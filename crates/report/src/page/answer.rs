@@ -1,6 +1,7 @@
 //! The answer of a result: one sentence with its figures, its verdict, and what speaks against it.
 
 use fathom_core::Span;
+use fathom_core::experiment::falls_short;
 use fathom_core::facts::Answer;
 use fathom_core::figures::number;
 use fathom_core::measure::{Direction, Upkeep};
@@ -32,7 +33,7 @@ pub fn answer(document: &Document) -> Sentence {
         Some(Verdict::Sound)
             if ended(document).is_some()
                 || refuted(document).is_some()
-                || official_is_open(document)
+                || is_open(document)
                 || !conditions.is_empty() =>
         {
             Tone::Doubtful
@@ -55,9 +56,15 @@ pub fn answer(document: &Document) -> Sentence {
     Sentence { tone, text: parts.join("; ") }
 }
 
-/// Whether a search for the peak answers by its probes, and its official run leaves the objective open.
-fn official_is_open(document: &Document) -> bool {
-    matches!(document.found(), Some(Found::Peak(found)) if found.official_is_open)
+/// Whether sound trials leave the answer of an experiment open: a search for the peak whose official
+/// run or whose probes do not decide it, a load that did not become steady, a map that is doubted.
+fn is_open(document: &Document) -> bool {
+    match document.found() {
+        Some(Found::Peak(found)) => found.official_is_open || falls_short(found),
+        Some(Found::Sustain(found)) => !found.rounds.is_empty() && found.steady_from.is_none(),
+        Some(Found::Map(map)) => !map.doubts.is_empty(),
+        _ => false,
+    }
 }
 
 /// What it found if it compared two sides.
@@ -107,9 +114,19 @@ fn of_point(point: &Spot<'_>) -> String {
     format!("{}{}{trials}: {}", first.point.name, hosts::on_each(first), figures_of(point))
 }
 
+/// The most characters of the two sides of a comparison that its answer has room for.
+const SIDES_LONG: usize = 80;
+
 /// "; 512 may be needed to be sure of 95 % of the best, at 2.2 times the p50": the settings that a search for the peak
-/// cannot distinguish from the one that it chose; empty if there are none.
+/// cannot distinguish from the one that it chose. "; A is sim:ssd, B is sim:hdd": the sides of a
+/// comparison, if they are short. Otherwise empty.
 fn as_well(document: &Document) -> String {
+    if let Some(AbFound { sides, .. }) = compared(document)
+        && let [a, b] = sides.as_slice()
+        && a.len() + b.len() <= SIDES_LONG
+    {
+        return format!("; A is {a}, B is {b}");
+    }
     let Some(Found::Peak(found)) = document.found() else { return String::new() };
     if found.objective.is_none() {
         let clauses = fathom_core::experiment::as_well(found).into_iter();
@@ -143,11 +160,13 @@ fn worth(document: &Document, tone: Tone) -> Option<String> {
     let severity = match verdict {
         Verdict::Sound if compared(document).is_some_and(AbFound::is_undecided) => return None,
         Verdict::Sound => {
-            let found = document.found();
-            let doubted = matches!(found, Some(Found::Map(map)) if !map.doubts.is_empty());
-            let but = if doubted { ", but the map is doubted" } else { "" };
+            let but = match document.found() {
+                Some(Found::Map(map)) => doubted(&map.doubts),
+                _ => String::new(),
+            };
             // Behind bad news "sound" alone would read as praise for the target.
-            let what = if tone == Tone::Bad { "the measurement is sound" } else { "sound" };
+            let is_bad = tone == Tone::Bad || is_open(document) && but.is_empty();
+            let what = if is_bad { "the measurement is sound" } else { "sound" };
             return Some(format!("{what}{but}{}", figures::left_open(&document.trials)));
         }
         Verdict::Suspect => Severity::Suspect,
@@ -161,13 +180,29 @@ fn worth(document: &Document, tone: Tone) -> Option<String> {
     let gravest = of(severity).next().map(|one| one.words.as_str());
     codes.sort_unstable();
     codes.dedup();
-    let more = match codes.len().saturating_sub(1) {
-        0 => String::new(),
-        1 => " (and 1 more doubt)".to_owned(),
-        n => format!(" (and {n} more doubts)"),
-    };
+    let more = more_doubts(codes.len());
     let why = gravest.map_or(String::new(), |words| format!(": {words}{more}"));
     Some(format!("{}{why}", verdict.name()))
+}
+
+/// ", but 5 of 16 measured cells are not as precise as asked for (and 1 more doubt)": the first doubt
+/// about a map, without its remedy.
+fn doubted(doubts: &[String]) -> String {
+    let Some(first) = doubts.first() else { return String::new() };
+    let end = first.find([':', '(']).unwrap_or(first.len());
+    let first = first[..end].trim_end_matches([' ', '.']);
+    let mut letters = first.chars();
+    let small: String = letters.next().into_iter().flat_map(char::to_lowercase).collect();
+    format!(", but {small}{}{}", letters.as_str(), more_doubts(doubts.len()))
+}
+
+/// " (and 2 more doubts)" behind the first of them.
+fn more_doubts(all: usize) -> String {
+    match all {
+        0 | 1 => String::new(),
+        2 => " (and 1 more doubt)".to_owned(),
+        n => format!(" (and {} more doubts)", n - 1),
+    }
 }
 
 /// "read 256 MiB in 2.27 s, ": of a run that ends with an amount.

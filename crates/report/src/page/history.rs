@@ -92,7 +92,7 @@ fn section(group: &HistoryGroup, level: Level, nth: &mut usize) -> Vec<Block> {
     match listed.is_empty() {
         true => {}
         false if group.is_short() => {
-            blocks.push(Block::quiet("Too few results to be sure to find a change."));
+            blocks.push(Block::quiet("There are too few results to find a change reliably."));
         }
         false => {
             let lines: Vec<String> = listed.iter().map(|series| series.sentence.clone()).collect();

@@ -119,7 +119,7 @@ pub fn of_trial(trial: &Trial, level: Level) -> Vec<Block> {
     }
     if let Some((between, bound)) = apart(&trial.hosts) {
         blocks.push(Block::quiet(format!(
-            "The first and the last host began {} apart; their clocks are compared to {}.",
+            "The first and the last host began {} apart; their clocks are known to within {}.",
             figures::time(between.0 as f64),
             figures::time(bound.0 as f64)
         )));

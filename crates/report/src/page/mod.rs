@@ -160,7 +160,25 @@ pub struct Remark {
     pub advice: String,
 }
 
+/// More doubts than these are folded: what stands above them has to stay on the screen.
+const REMARKS: usize = 3;
+
 impl Remark {
+    /// The gravest ones, which are shown, and the rest, which is folded, with its name: "4 more doubts
+    /// and 1 note".
+    pub fn folded(all: &[Self]) -> (&[Self], Option<(&[Self], String)>) {
+        let (gravest, rest) = all.split_at(all.len().min(REMARKS));
+        let notes = rest.iter().filter(|one| one.severity == Severity::Note).count();
+        let each = |number: usize, one: &str| match number {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            many => Some(format!("{many} {one}s")),
+        };
+        let parts = [each(rest.len() - notes, "more doubt"), each(notes, "note")];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (gravest, (!rest.is_empty()).then(|| (rest, parts.join(" and "))))
+    }
+
     /// A finding about a trial that needs no name.
     pub fn of(finding: &Finding) -> Self {
         Self {

@@ -548,7 +548,7 @@ fn errors(document: &Document, trial: &Trial) -> Option<Block> {
     let mut first: Vec<_> = trial.workers.iter().flat_map(|worker| &worker.errors.first).collect();
     first.sort_by_key(|error| error.at_ns);
     let told = first.into_iter().take(ERRORS_SHOWN).map(|error| {
-        let when = if error.at_ns < 0 { "before the window" } else { "into it" };
+        let when = if error.at_ns < 0 { "before the window" } else { "into the window" };
         format!(
             "{} {when}: {} of {} at offset {} of {}: {}",
             figures::time(error.at_ns.unsigned_abs() as f64),

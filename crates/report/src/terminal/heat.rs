@@ -161,6 +161,10 @@ fn legend(out: &mut String, heat: &Heat, (low, high): (f64, f64), style: &Style)
         let from = if step == 0 { format!("{} ", edge(0)) } else { String::new() };
         format!("{} {from}to {}", LEVELS[step], edge(step + 1))
     };
+    if edge(0) == edge(LEVELS.len()) {
+        let line = format!("{}{} {}", " ".repeat(MARGIN), LEVELS[0], edge(0));
+        return push_line(out, &paint(Tone::Quiet, &line, style));
+    }
     // Two lines, so that no entry is broken.
     for half in [0..LEVELS.len() / 2, LEVELS.len() / 2..LEVELS.len()] {
         let parts: Vec<String> = half.map(part).collect();

@@ -85,37 +85,21 @@ fn worth(out: &mut String, outcome: &Outcome, style: &Style) {
     outcome.unchecked.iter().for_each(|one| sentence(out, one, style));
 }
 
-/// More doubts than this are only counted: what stands above them has to stay on the screen.
-const DOUBTS_SHOWN: usize = 3;
-
 /// The gravest doubts, one line each.
 fn brief(out: &mut String, remarks: &[Remark], style: &Style) {
     if remarks.is_empty() {
         return;
     }
-    for one in remarks.iter().take(DOUBTS_SHOWN) {
+    let (gravest, folded) = Remark::folded(remarks);
+    for one in gravest {
         labelled(out, one.severity, &one.short, style);
     }
-    let folded = remarks.get(DOUBTS_SHOWN..).unwrap_or_default();
-    let more = match in_words(folded) {
+    let more = match folded {
         None => String::new(),
-        Some(more) => format!("and {more}; "),
+        Some((_, more)) => format!("and {more}; "),
     };
     let text = format!("{more}`fathom report RESULT --details` shows the evidence and the advice.");
     wrap(out, "           ", &text, Tone::Quiet, style);
-}
-
-/// "4 more doubts and 1 note"; none of nothing.
-fn in_words(folded: &[Remark]) -> Option<String> {
-    let notes = folded.iter().filter(|one| one.severity == Severity::Note).count();
-    let each = |number: usize, one: &str| match number {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        many => Some(format!("{many} {one}s")),
-    };
-    let parts = [each(folded.len() - notes, "more doubt"), each(notes, "note")];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join(" and "))
 }
 
 fn verdict_tone(verdict: Verdict) -> Tone {

@@ -91,9 +91,9 @@ pub struct WatchedDisk {
     pub over_time: History<Counted>,
     /// Distributions over time.
     pub slices: History<Observed>,
-    /// The busiest minute ...
+    /// The busiest minute.
     pub busiest_minute: Busiest,
-    /// ... and the busiest hour.
+    /// The busiest hour.
     pub busiest_hour: Busiest,
     /// What each program caused.
     pub programs: BTreeMap<String, Caused>,

@@ -3,6 +3,7 @@
 
 use super::search::CellSearch;
 use crate::experiment::{CellKind, MapCell};
+use crate::figures::percent;
 
 /// The change of the sentinels from which on there is a doubt.
 const DRIFT: f64 = 0.10;
@@ -26,11 +27,11 @@ pub fn doubts(search: &CellSearch, surfaces: &[super::Surface], cells: &[MapCell
     for (place, surface) in surfaces.iter().enumerate() {
         if let Some(error) = search.misses(place) {
             doubts.push(format!(
-                "The cells that were filled in are off by {:.0} % at {} (median of those that were \
-                 checked), and {:.0} % are allowed: measure with --exhaustive.",
-                error.exp_m1() * 100.0,
+                "The cells that were filled in are off by {} at {} (median of those that were \
+                 checked), and {} are allowed: measure with --exhaustive.",
+                percent(error.exp_m1()),
                 surface.quantile,
-                surface.tolerance * 100.0,
+                percent(surface.tolerance),
             ));
         }
     }
@@ -46,12 +47,11 @@ pub fn doubts(search: &CellSearch, surfaces: &[super::Surface], cells: &[MapCell
     if let Some((change, error)) = search.drift()
         && change.abs() > (1.0 + DRIFT).ln().max(2.0 * error)
     {
-        let (percent, word) =
-            (change.exp_m1() * 100.0, if change > 0.0 { "longer" } else { "shorter" });
+        let word = if change > 0.0 { "longer" } else { "shorter" };
         doubts.push(format!(
-            "Cells that were measured again at the end took {:.0} % {word} than before: the target \
+            "Cells that were measured again at the end took {} {word} than before: the target \
              changed meanwhile. Let it settle (precondition it, or let it rest) and measure again.",
-            percent.abs(),
+            percent(change.exp_m1().abs()),
         ));
     }
     let carried = |cell: &&MapCell| matches!(cell.kind, CellKind::Measured | CellKind::Imprecise);

@@ -31,10 +31,10 @@ const IDLE_STEPS: u32 = 2;
 const BENEFIT_OF_DOUBT: f64 = 0.674;
 
 /// A setting seems to lie below its neighbors, and is probed again, if it is less by this many
-/// standard errors, ...
+/// standard errors and by the share `WORTH_SAYING`.
 const BELOW: f64 = 3.0;
 
-/// ... and by this share.
+/// The least share by which such a setting is below its neighbors.
 const WORTH_SAYING: f64 = 0.10;
 
 /// The rungs on which the answer depends are probed this often: a disturbance during one probe will

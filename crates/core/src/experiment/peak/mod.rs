@@ -25,12 +25,13 @@ use crate::units::{Quantile, Rate, Span};
 use highest::Highest;
 use knee::Knee;
 pub use knee::PROBES_MAX;
-pub use words::as_well;
+pub use words::{as_well, falls_short};
 
-/// A load is not carried if more than this share of the I/Os that fell due is left over, ...
+/// A load is not carried if more than this share of the I/Os that fell due is left over, and more
+/// than `BY_CHANCE` of them.
 const LEFT_OVER: f64 = 0.03;
 
-/// ... unless this is at most the number of I/Os that may be in flight by chance.
+/// The number of I/Os that may be in flight by chance.
 const BY_CHANCE: u64 = 10;
 
 /// The longest factor for a probe of a low load, which is made longer so that the objective's

@@ -59,8 +59,12 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
                 clause += &cost(knee).unwrap_or_default();
             }
             let subject = subject(peak, vary, choice);
-            let verb =
-                if vary == Vary::Workers && choice != 1.0 { "saturate" } else { "saturates" };
+            let verb = match vary == Vary::Workers && choice != 1.0 {
+                // Only the scatter of the probes lets it be enough.
+                _ if falls_short(&found) => "may saturate",
+                true => "saturate",
+                false => "saturates",
+            };
             let on = on_each(peak, choice);
             format!("{subject}{on} {verb} {}: {shown} ({clause}).", targets(peak))
         }
@@ -119,7 +123,7 @@ fn contradictions(peak: &Peak, knee: &Knee) -> Vec<String> {
             false => "",
         };
         format!(
-            "At {} {} of {} probes gave {} of what the others gave, and is left out{why}.",
+            "At {} {} of {} probes gave {} of the others' throughput, and is left out{why}.",
             set(peak, f64::from(one.setting)),
             one.shares.len(),
             one.probes,
@@ -168,6 +172,16 @@ pub(super) fn unproven(settings: &[(u32, f64)]) -> Option<String> {
         _ => "in one probe each: the probes cannot tell whether they were disturbed",
     };
     Some(format!("{names} gave {shares} of the best, {rest}."))
+}
+
+/// Whether the chosen setting gave less than the share of the best that is enough, so that it is the
+/// answer only because its probes scatter. Never in a search for a load.
+pub fn falls_short(found: &PeakFound) -> bool {
+    let (Some(choice), Some(best), Some(enough)) = (found.choice, found.best, found.enough) else {
+        return false;
+    };
+    let own = found.probes.iter().find(|probe| probe.value == choice);
+    own.is_some_and(|own| own.throughput.value < enough * best.value)
 }
 
 /// The settings that could be the answer as well, those below it and those above it in a clause each:

@@ -65,8 +65,9 @@ fn answer(sweep: &Sweep, arrays: &[Drives], single: Option<&Drives>) -> Option<S
     is_short.then(|| format!("Beside {}, {}.", single.name, parts.join("; ")))
 }
 
-/// "/dev/md0 (raid0, 4 disks, chunk 64 KiB, full stripe 256 KiB): reads 1.9 GiB/s, next to that from
-/// workers 2 and queue-depth 4/worker on, 3.9 times /dev/sdb (3.8 to 4), 98 % of 4 disks; writes ..."
+/// "/dev/md0 (raid0, 4 disks, chunk 64 KiB, full stripe 256 KiB): reads 1.9 GiB/s, at least 90 % of
+/// that already with workers 2 and queue-depth 4/worker, 3.9 times /dev/sdb (3.8 to 4), 98 % of 4
+/// disks; writes ..."
 fn of_array(sweep: &Sweep, array: &Drives, single: Option<&Drives>) -> Option<String> {
     let parts = Direction::BOTH.map(|direction| {
         let results = array.results(sweep, direction);
@@ -95,8 +96,8 @@ fn next_to_all(results: &[Result<'_>]) -> String {
     match at.map(|at| place(*at)) {
         _ if all.len() < 2 => String::new(),
         Some(place) if place.is_empty() => String::new(),
-        Some(place) => format!(", {} of it or more from {place} on", percent(NEXT_TO_ALL)),
-        None => ", from where on is unknown".to_owned(),
+        Some(place) => format!(", at least {} of that already with {place}", percent(NEXT_TO_ALL)),
+        None => format!(", the setting that reaches {} is unknown", percent(NEXT_TO_ALL)),
     }
 }
 
@@ -118,7 +119,7 @@ fn scaling(
     });
     match alone {
         Some((name, ratio)) if is_guess(ratio) => {
-            format!(", how many times {name} is unknown")
+            format!(", the ratio to {name} is unknown")
         }
         Some((name, ratio)) => format!(
             ", {} times {name}{}, {} of {} disks",
@@ -231,7 +232,7 @@ fn one_request(
             match share {
                 Some(_) if none_is_known => format!("{workers} {who} {shown}"),
                 Some(ratio) if is_guess(*ratio) => {
-                    format!("{workers} {who} {shown}, how many times is unknown")
+                    format!("{workers} {who} {shown}, the ratio is unknown")
                 }
                 Some(ratio) => {
                     let ends = ends(*ratio, times, "");
@@ -258,8 +259,8 @@ fn one_request(
     let (of, unknown) = match of {
         None => (String::new(), String::new()),
         Some(single) if none_is_known => {
-            let these = if parts.len() == 1 { "this is" } else { "these are" };
-            (String::new(), format!("; how many times {single} {these} is unknown"))
+            let (ratios, are) = if parts.len() == 1 { ("ratio", "is") } else { ("ratios", "are") };
+            (String::new(), format!("; the {ratios} to {single} {are} unknown"))
         }
         Some(single) => (format!(", in multiples of {single}"), String::new()),
     };

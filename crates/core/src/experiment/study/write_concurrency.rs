@@ -49,7 +49,8 @@ pub(super) fn sentences(sweep: &Sweep, full_stripe: Option<Bytes>) -> Vec<String
 }
 
 /// "The target is saturated (90 % of the best) by 8 writers (queue-depth 8) with blocks of 256k, by 2
-/// with 1m and by 2 with 12.8MB; the highest is 894 MiB/s (937 MB/s) with 12.8MB; zeros are too fast
+/// with 1m and by 2 with 12.8MB; the highest is 894 MiB/s (937 MB/s) with 12.8MB while all
+/// writers wrote; zeros are too fast
 /// at block-size 12.8MB." None if the curves differ in more than their blocks: then each has a sentence.
 fn answer(sweep: &Sweep, random: &[Result<'_>]) -> Option<String> {
     let along = along(sweep)?;
@@ -98,7 +99,10 @@ fn answer(sweep: &Sweep, random: &[Result<'_>]) -> Option<String> {
         "zeros" => format!("; zeros are too fast{}", one.place()),
         other => format!("; payload {other} is too fast{}", one.place()),
     });
-    Some(format!("{saturated}; the highest is {highest} with {with}{}.", saved.collect::<String>()))
+    // The tables have the rate of whole runs, in whose end fewer and fewer writers are left.
+    let drained = if sweep.ends_with_an_amount() { " while all writers wrote" } else { "" };
+    let saved: String = saved.collect();
+    Some(format!("{saturated}; the highest is {highest} with {with}{drained}{saved}."))
 }
 
 /// Whether an axis has several values.

@@ -23,9 +23,9 @@ pub const BLOCK_SIZES: [Bytes; 8] = [
 /// The shares of reads of the IOPS test, in its order.
 pub const MIXES: [f64; 7] = [1.0, 0.95, 0.65, 0.5, 0.35, 0.05, 0.0];
 
-/// The block sizes of the latency test, ...
+/// The block sizes of the latency test.
 const TIME_SIZES: [Bytes; 3] = [Bytes(8 * Bytes::KIB), Bytes(4 * Bytes::KIB), Bytes(512)];
-/// ... and its shares of reads.
+/// The shares of reads of the latency test.
 const TIME_MIXES: [f64; 3] = [1.0, 0.65, 0.0];
 
 /// The threads, and the I/Os in flight of each, of the demand intensity test.
@@ -234,7 +234,7 @@ fn script(test: Test, base: &Point, length: Option<Span>) -> Vec<Planned> {
     }
 }
 
-/// Bursts of small writes, each after a pause, for so long.
+/// Bursts of small writes, each after a pause of this length, for about the time `state`.
 fn idle_state(base: &Point, idle: Span, state: Span) -> Vec<Planned> {
     let bursts = (state.0 / (idle + BURST).0).max(1);
     let burst = |number: u64| {

@@ -193,7 +193,7 @@ fn a_workload_on_a_burst_goes_on_until_the_level_below_is_old_enough() {
              min of this load (largest minus smallest 0 %, trend 0 % of the mean).",
             "It fell from 30 IOPS to 5 IOPS in round 41, after 40 min and 281.25 MiB written.",
             "A credit or a cache that lasts for longer than 80 min would not show.",
-            "Nothing was written beforehand, and the rounds wrote 32 % of what is addressed: a \
+            "Nothing was written beforehand, and the rounds wrote 32 % of the addressed region: a \
              drive that was never full is faster than it will be.",
         ]
     );

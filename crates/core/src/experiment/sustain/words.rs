@@ -204,8 +204,8 @@ fn caution(sustain: &Sustain) -> Vec<String> {
     if 0 < written && written < all && sustain.plan.passes == 0 && !fills {
         let wrote = percent(written as f64 / all as f64);
         let rounds = match sustain.hosts {
-            1 => format!("the rounds wrote {wrote} of what is addressed"),
-            _ => format!("the rounds of each host wrote {wrote} of what it addresses"),
+            1 => format!("the rounds wrote {wrote} of the addressed region"),
+            _ => format!("the rounds of each host wrote {wrote} of the region that it addresses"),
         };
         cautions.push(format!(
             "Nothing was written beforehand, and {rounds}: a drive that was never full is faster than \

@@ -181,6 +181,13 @@ impl Sweep {
         &self.axes
     }
 
+    /// Whether its runs end with an amount. Their rates leave out the end, in which fewer and fewer I/Os
+    /// are in flight.
+    pub(in crate::experiment) fn ends_with_an_amount(&self) -> bool {
+        let mut streams = self.candidates.iter().flat_map(|one| &one.point.streams);
+        streams.all(|stream| stream.pacing.limit.is_some())
+    }
+
     /// The next in order: a candidate, and its repeat.
     fn at(&self, turn: usize) -> Option<(usize, u32)> {
         self.turns.get(turn).map(|&(place, repeat)| (place as usize, repeat))

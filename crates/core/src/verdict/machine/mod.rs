@@ -5,16 +5,17 @@
 use super::case::{Case, counted, share};
 use super::{Judgement, Severity};
 use crate::facts::{Pause, PauseKind, Pauses, Rank};
-use crate::figures::percent;
+use crate::figures::{percent, time};
 use crate::measure::{CpuWait, WorkerRecord};
 use crate::spec::{IoPriority, Stream};
 use crate::units::{Bytes, Span, count};
 
 /// From this share of the window on, waiting for a CPU shows in the figures.
 const WAIT_MAX: f64 = 0.03;
-/// The same of the time in which I/Os were under way, for loads with few I/Os at a time: ...
+/// For loads with few I/Os at a time, waiting for a CPU shows in the figures if it was more than
+/// this share of the time in which I/Os were under way, and more than `WAIT_PER_IO` for each I/O.
 const SERVICE_SHARE_MAX: f64 = 0.25;
-/// ... if it is this much for each I/O.
+/// The wait for each I/O that is always allowed.
 const WAIT_PER_IO: Span = Span::from_us(50);
 
 /// How long each wake-up may wait on its way to an idle CPU; longer waits are caused by others.
@@ -50,9 +51,9 @@ impl Waited {
 
 /// Threads of the process that others kept off the CPUs.
 struct Contention {
-    /// The number of these workers, ...
+    /// The number of these workers.
     workers: usize,
-    /// ... and the one that waited longest; none if it was the rings' threads alone.
+    /// The worker that waited longest; none if only the rings' threads waited.
     worst: Option<Waited>,
     /// The rings' own threads, if they waited for too long.
     ring: Option<Waited>,
@@ -240,13 +241,17 @@ pub(super) fn machine_paused(case: &Case, judgement: &mut Judgement) {
 fn times(pauses: &Pauses, of: impl Fn(PauseKind) -> bool) -> Option<String> {
     let found: Vec<&Pause> = pauses.found.iter().filter(|pause| of(pause.kind)).collect();
     let longest = found.iter().max_by_key(|pause| pause.length)?;
-    let one = format!("for at least {}, {} into the window", longest.length, longest.after);
-    let all = found.iter().fold(Span(0), |sum, pause| sum + pause.length);
+    let [length, after] = [longest.length, longest.after].map(|span| time(span.0 as f64));
+    let one = format!("for at least {length}, {after} into the window");
+    let all = time(found.iter().map(|pause| pause.length.0 as f64).sum());
     // Of those that were not kept, only the time of all kinds together is known.
-    let more = if pauses.others == Span(0) { "" } else { " or more" };
+    let (more, known) = match pauses.others {
+        Span(0) => ("", ""),
+        _ => (" or more", "known "),
+    };
     match found.len() {
         1 => Some(one),
-        n => Some(format!("{n} times or more, {all}{more} in all, the longest time {one}")),
+        n => Some(format!("{n} times or more, {all}{more} in all, the longest {known}time {one}")),
     }
 }
 

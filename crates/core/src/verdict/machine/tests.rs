@@ -125,19 +125,21 @@ fn a_process_that_was_stopped_is_suspect_with_the_time_and_the_length() {
     let mut invented = Invented::reads();
     pauses(&mut invented).found.push(pause(PauseKind::Process, 2300, 1950));
     let finding = invented.has("process-stopped", Severity::Suspect);
-    let expected = "fathom was stopped for at least 1.95 s, 2.3 s into the window";
+    let expected = "fathom was stopped for at least 1.95 s, 2.30 s into the window";
     assert!(finding.evidence.starts_with(expected), "{}", finding.evidence);
     invented.has_none_of(&["machine-paused", "cpu-contention"]);
     pauses(&mut invented).found.push(pause(PauseKind::Process, 9000, 3000));
     invented.counters().tracer = Some("gdb (77)".to_owned());
     let finding = invented.has("process-stopped", Severity::Suspect);
-    let expected = "2 times or more, 4.95 s in all, the longest time for at least 3 s, 9 s into";
+    let expected =
+        "2 times or more, 4.95 s in all, the longest time for at least 3.00 s, 9.00 s into";
     assert!(finding.evidence.contains(expected), "{}", finding.evidence);
     assert!(finding.evidence.contains("gdb (77) traces it"), "{}", finding.evidence);
     // Of those that were not kept, nobody knows which kind they were.
     pauses(&mut invented).others = Span::from_secs(10);
     let finding = invented.has("process-stopped", Severity::Suspect);
-    assert!(finding.evidence.contains("4.95 s or more in all"), "{}", finding.evidence);
+    let expected = "4.95 s or more in all, the longest known time for at least 3.00 s";
+    assert!(finding.evidence.contains(expected), "{}", finding.evidence);
     invented.counters().pauses = None;
     invented.is_unchecked("process-stopped");
     invented.is_unchecked("machine-paused");

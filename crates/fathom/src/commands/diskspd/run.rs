@@ -27,8 +27,8 @@ use crate::dialect::paths::PathMap;
 use crate::error::{Error, plain};
 use crate::hanging::{Role, patiently};
 use crate::live::Live;
-use crate::output;
 use crate::resolve::{Machine, Spec};
+use crate::{journal, output};
 
 /// Runs it; `description` is the beginning of the result.
 ///
@@ -51,6 +51,7 @@ pub(super) fn perform(
             "drop it: the document is in the result file",
         ));
     }
+    own.results.out.iter().try_for_each(|path| journal::is_a_file("--out", path))?;
     // A script that reads the result finds only the result there.
     output::leave_stdout_to_the_document();
     if !stderr.all {
@@ -161,7 +162,7 @@ fn may_write(files: &[TargetFile], (own, speech): (&DiskspdOwn, &Speech)) -> Res
             return Err(Error::target(
                 file.place.display().to_string(),
                 format!(
-                    "the load writes ({}), and what is there would be lost",
+                    "the load writes to it ({}), and its data would be lost",
                     speech.name("w", "WriteRatio")
                 ),
                 "allow it with --overwrite, or drop -w",

@@ -234,8 +234,8 @@ impl LineReader<'_> {
             return stranger.map_or(Ok(()), |word| {
                 Err(refuse(
                     word,
-                    "the profile of -X describes the load: beside it stand -W, -d, -C, -R, -v, -z \
-                     and targets only",
+                    "the profile of -X describes the load; only -W, -d, -C, -R, -v, -z and targets \
+                     are allowed beside it",
                     "drop it, or write it into the profile",
                 ))
             });

@@ -23,8 +23,8 @@ pub struct HeatMap<'a> {
     pub color: bool,
 }
 
-/// The lower ends of rows from the shortest to the longest time, in so many rows at most: 1, 2 and 5
-/// times each power of ten if there is room, else powers of ten.
+/// The lower ends of rows from the shortest to the longest time, at most `rows` of them: 1, 2 and 5
+/// times each power of ten if there is room, otherwise powers of ten.
 pub fn steps(shortest: u64, longest: u64, rows: usize) -> Vec<u64> {
     for digits in [&[1, 2, 5][..], &[1, 3], &[1]] {
         let all: Vec<u64> =

@@ -10,7 +10,7 @@ use crate::watch::{Flow, Seen};
 
 /// The intervals that are kept: ten minutes of seconds.
 const KEPT: usize = 600;
-/// The programs' shares are those of so many intervals.
+/// The programs' shares are those of this many intervals.
 const RECENT: usize = 60;
 
 /// A key, by its meaning.

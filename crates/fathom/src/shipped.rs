@@ -2,24 +2,24 @@
 
 /// Each with its name.
 const ALL: [(&str, &str); 9] = [
-    ("oltp", include_str!("../../workloads/oltp.toml")),
-    ("data-warehouse", include_str!("../../workloads/data-warehouse.toml")),
-    ("tempdb", include_str!("../../workloads/tempdb.toml")),
-    ("log", include_str!("../../workloads/log.toml")),
-    ("vdi", include_str!("../../workloads/vdi.toml")),
-    ("video", include_str!("../../workloads/video.toml")),
-    ("backup", include_str!("../../workloads/backup.toml")),
-    ("web", include_str!("../../workloads/web.toml")),
-    ("boot-storm", include_str!("../../workloads/boot-storm.toml")),
+    ("oltp", include_str!("../workloads/oltp.toml")),
+    ("data-warehouse", include_str!("../workloads/data-warehouse.toml")),
+    ("tempdb", include_str!("../workloads/tempdb.toml")),
+    ("log", include_str!("../workloads/log.toml")),
+    ("vdi", include_str!("../workloads/vdi.toml")),
+    ("video", include_str!("../workloads/video.toml")),
+    ("backup", include_str!("../workloads/backup.toml")),
+    ("web", include_str!("../workloads/web.toml")),
+    ("boot-storm", include_str!("../workloads/boot-storm.toml")),
 ];
 
 /// The classic studies, each with its name: specs of experiments that users may start from, too.
 const STUDIES: [(&str, &str); 5] = [
-    ("write-concurrency", include_str!("../../../../examples/studies/write-concurrency.toml")),
-    ("multi-stream", include_str!("../../../../examples/studies/multi-stream.toml")),
-    ("latency-map", include_str!("../../../../examples/studies/latency-map.toml")),
-    ("access-mix", include_str!("../../../../examples/studies/access-mix.toml")),
-    ("best-practice", include_str!("../../../../examples/studies/best-practice.toml")),
+    ("write-concurrency", include_str!("../../../examples/studies/write-concurrency.toml")),
+    ("multi-stream", include_str!("../../../examples/studies/multi-stream.toml")),
+    ("latency-map", include_str!("../../../examples/studies/latency-map.toml")),
+    ("access-mix", include_str!("../../../examples/studies/access-mix.toml")),
+    ("best-practice", include_str!("../../../examples/studies/best-practice.toml")),
 ];
 
 /// A workload's or a study's TOML.
