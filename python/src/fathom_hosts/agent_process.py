@@ -64,7 +64,7 @@ class AgentProcess:
         """Only notes what `start` is to do.
 
         `advice` has the remedy for an exit status. After `alone_s` without a call of `hear`, the
-        agent is ended: the program that started it is gone. None where the end of stdin tells the same.
+        agent is ended: the program that started it is gone. None if the end of stdin tells this.
         """
         self._argv = argv
         self._advice = advice
