@@ -40,7 +40,7 @@ pub fn comparison(compared: &Compared<'_>, level: Level) -> Page {
         let charts = chart::comparison::charts(compared).into_iter().map(Drawing::Chart);
         let charts: Vec<Drawing> = charts.collect();
         if !charts.is_empty() {
-            blocks.push(Block::Charts(charts));
+            blocks.push(Block::section("Charts", Vec::from([Block::Charts(charts)])));
         }
     }
     blocks.append(&mut folded);
