@@ -218,8 +218,9 @@ fn table(out: &mut String, table: &Table, heading: &str) {
                 put!(out, "<tr{strong}>");
                 for (place, (cell, head)) in cells.iter().zip(&table.heads).enumerate() {
                     let (class, text) = (column_class(head), entry(cell));
+                    // A row whose first cell is a figure has no name.
                     match place {
-                        0 => put!(out, "<th scope=\"row\"{class}>{text}</th>"),
+                        0 if head.words => put!(out, "<th scope=\"row\"{class}>{text}</th>"),
                         _ => put!(out, "<td{class}>{text}</td>"),
                     }
                 }
