@@ -4,7 +4,7 @@ use fathom_core::Bytes;
 use fathom_core::experiment::ReductionProbe;
 use fathom_core::facts::{Host, Reduction, Target};
 use fathom_core::spec::{Access, Cache, Point, Region, Stream};
-use fathom_engine::target::Overwrite;
+use fathom_engine::target::{Overwrite, check_command_size};
 
 use super::place::Place;
 use super::{opened, this_machine};
@@ -30,14 +30,17 @@ impl Probing {
     ///
     /// # Errors
     ///
-    /// When the region is too small, or direct I/O cannot begin where it does.
+    /// When the region is too small, direct I/O cannot begin where it does, or one NVMe command cannot
+    /// move a block.
     pub fn new(region: Region, place: Place, backend: Backend, seed: u64) -> Result<Self, Error> {
         let targets = place.facts();
         let target = &targets[region.target as usize];
         let probe = ReductionProbe::new(region, target, Access::DIRECT, seed)
             .ok_or_else(|| too_small(target))?;
         resolve::direct_offset(probe.region().offset, target)?;
-        let points = Vec::from([probe.point()]);
+        let point = probe.point();
+        check_command_size(target, point.streams[0].block_sizes().largest())?;
+        let points = Vec::from([point]);
         let spec = Spec { points, targets, backend, consent: Overwrite::default() };
         Ok(Self { probe, place, spec })
     }

@@ -12,7 +12,7 @@ use fathom_core::spec::{
 use fathom_core::{Bytes, Quantile, Rate, Span};
 
 use super::derived::derived;
-use super::{Machine, Spec, consent, settle};
+use super::{Machine, Spec, consent, direct_offset, settle};
 use crate::cli::args::{Args, Command};
 use crate::cli::described::{Described, HostPlace};
 use crate::cli::options::Request;
@@ -700,6 +700,16 @@ fn every_flag_of_run_does_what_it_says() {
         let spec = run(words).unwrap_or_else(|error| panic!("{words:?}: {error}"));
         assert!(holds(&spec), "--{flag}: {words:?} gave {spec:#?}");
     }
+}
+
+#[test]
+fn what_knows_only_direct_io_does_not_advise_the_page_cache() {
+    let target =
+        Target { direct_alignment: Some(Bytes(512)), ..Target::simulated("data", Bytes(1 << 20)) };
+    assert!(direct_offset(Bytes(1024), &target).is_ok());
+    let refused = direct_offset(Bytes(1), &target).unwrap_err().to_string();
+    assert!(refused.contains("--offset 1") && refused.contains("choose 512 bytes"), "{refused}");
+    assert!(!refused.contains("--buffered"), "{refused}");
 }
 
 #[test]
