@@ -106,11 +106,28 @@ impl RatioInWords {
         !(1.0 / MULTIPLE..MULTIPLE).contains(&self.value)
     }
 
-    /// " (2.1 to 2.5)": the ends of a multiple; empty if all three look alike.
     fn ends_of_times(self) -> String {
-        let ends = self.interval.map(|it| [it.low, it.high].map(ratio));
-        let ends = ends.filter(|ends| ends.iter().any(|end| *end != ratio(self.value)));
-        ends.map_or(String::new(), |[low, high]| format!(" ({low} to {high})"))
+        self.interval.map_or(String::new(), ends_of_times)
+    }
+}
+
+/// " (2.1 to 2.5)": the ends of a multiple, to stand behind the words for its value. Empty if all three
+/// look alike.
+pub fn ends_of_times(of: Ratio) -> String {
+    let [value, low, high] = [of.value, of.low, of.high].map(ratio);
+    match low == value && high == value {
+        true => String::new(),
+        false => format!(" ({low} to {high})"),
+    }
+}
+
+/// " (15 to 28 %)": the ends of a share from 0 to 1, to stand behind the words for its value. Empty if
+/// all three look alike.
+pub fn ends_of_share(value: f64, ends: [f64; 2]) -> String {
+    let [value, low, high] = [value, ends[0], ends[1]].map(percent);
+    match low == value && high == value {
+        true => String::new(),
+        false => format!(" ({} to {high})", low.trim_end_matches(" %")),
     }
 }
 
@@ -151,6 +168,15 @@ fn signed(ratio: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ends_that_look_like_the_value_are_left_out() {
+        assert_eq!(ends_of_share(0.21, [0.15, 0.28]), " (15 to 28 %)");
+        assert_eq!(ends_of_share(0.024, [0.019, 0.03]), " (1.9 to 3 %)");
+        assert_eq!(ends_of_share(0.21, [0.209, 0.211]), "");
+        assert_eq!(ends_of_times(Ratio { value: 2.3, low: 2.1, high: 12.34 }), " (2.10 to 12.3)");
+        assert_eq!(ends_of_times(Ratio { value: 2.3, low: 2.299, high: 2.301 }), "");
+    }
 
     fn change(value: f64, low: f64, high: f64) -> RatioInWords {
         Ratio { value, low, high }.into()

@@ -73,11 +73,3 @@ pub fn bandwidth_in_words(bytes_per_second: f64) -> String {
     let decimal = number(bytes_per_second / 1e6);
     format!("{} ({decimal} MB/s)", mebibytes_in_words(bytes_per_second))
 }
-
-/// "20 % (13 to 25 %)", or one figure if all three look alike.
-pub fn within(value: String, [low, high]: [String; 2]) -> String {
-    match low == high && low == value {
-        true => value,
-        false => format!("{value} ({low} to {high})"),
-    }
-}

@@ -8,6 +8,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::differences::{ends_of_share, ends_of_times};
+use crate::figures::{percent, ratio};
 use crate::spec::Payload;
 use crate::stats::Ratio;
 
@@ -66,17 +68,12 @@ impl Saving {
         let by_bytes = Answer::is_much(self.reached.map(Ratio::inverse)) == Answer::Yes;
         match (self.reached.filter(|_| by_bytes || self.speed.is_none()), self.speed) {
             (Some(Ratio { value, low, high }), _) => {
-                let [value, low, high] = [value, low, high].map(|share| (share * 100.0).round());
-                let ends =
-                    if low == high { String::new() } else { format!(" ({low} to {high} %)") };
-                format!("took {value} %{ends} of the bytes that unique data takes")
+                let ends = ends_of_share(value, [low, high]);
+                format!("took {}{ends} of the bytes that unique data takes", percent(value))
             }
-            (None, Some(Ratio { value, low, high })) => {
-                let ends = match [low, high].map(|end| format!("{end:.2}")) {
-                    [low, high] if low == high => String::new(),
-                    [low, high] => format!(" ({low} to {high})"),
-                };
-                format!("{was} written {value:.2} times as fast as unique data{ends}")
+            (None, Some(speed)) => {
+                let (value, ends) = (ratio(speed.value), ends_of_times(speed));
+                format!("{was} written {value} times as fast as unique data{ends}")
             }
             (None, None) => format!("{was} not written often enough to compare"),
         }

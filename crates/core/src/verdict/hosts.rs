@@ -2,9 +2,10 @@
 //! their comparison shows.
 
 use super::{Finding, Judgement, Severity, Unchecked};
-use crate::figures::{number, time};
+use crate::differences::ends_of_times;
+use crate::figures::{number, ratio, time};
 use crate::hosts::{HostTrial, LostHost, Outlier, apart, outliers};
-use crate::stats::Estimate;
+use crate::stats::{Estimate, Ratio};
 use crate::units::Span;
 
 /// Hosts that begin further apart than this share of the window did not measure the same time.
@@ -80,9 +81,10 @@ fn differing(hosts: &[HostTrial], judgement: &mut Judgement) {
     let named = named.chain(outliers(&rates).into_iter().map(|one| (one, rate(&one))));
     let all: Vec<String> = named
         .map(|(one, figure)| {
-            let Outlier { place, ratio, interval: (low, high) } = one;
+            let Outlier { place, ratio: value, interval: (low, high) } = one;
             let host = &present[place].host;
-            format!("{host} ({figure}) {ratio:.2} times the others ({low:.2} to {high:.2})")
+            let ends = ends_of_times(Ratio { value, low, high });
+            format!("{host} ({figure}) {} times the others{ends}", ratio(value))
         })
         .collect();
     if all.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fathom_core::differences::{ends_of_share, ends_of_times};
 use fathom_core::figures::{percent, significant};
 use fathom_core::stats::{RESULTS_MAX, Ratio};
 
@@ -196,18 +197,13 @@ pub(crate) fn moved(ratio: Ratio) -> String {
     let Ratio { value, low, high } = ratio;
     let verb = if value < 1.0 { "fell" } else { "rose" };
     if TIMES <= value {
-        return match high - low < 0.005 * value {
-            true => format!("{verb} to {value:.2} times"),
-            false => format!("{verb} to {value:.2} times ({low:.2} to {high:.2})"),
-        };
+        let ends = ends_of_times(ratio);
+        return format!("{verb} to {} times{ends}", fathom_core::figures::ratio(value));
     }
     let share = |ratio: f64| if value < 1.0 { 1.0 - ratio } else { ratio - 1.0 };
     let (low, high) = if value < 1.0 { (high, low) } else { (low, high) };
-    let [value, low, high] = [value, low, high].map(|ratio| percent(share(ratio)));
-    match low == high {
-        true => format!("{verb} by {value}"),
-        false => format!("{verb} by {value} ({} to {high})", low.trim_end_matches(" %")),
-    }
+    let ends = ends_of_share(share(value), [share(low), share(high)]);
+    format!("{verb} by {}{ends}", percent(share(value)))
 }
 
 /// What changed beside a figure: "the kernel changed from 6.1 to 6.6".

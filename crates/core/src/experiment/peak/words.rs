@@ -137,9 +137,12 @@ fn contradictions(peak: &Peak, knee: &Knee) -> Vec<String> {
 /// The cost of the highest setting, if it is beyond chance and worth reporting.
 fn cost(knee: &Knee) -> Option<String> {
     let (setting, share) = knee.cost().filter(|(_, share)| share.value <= 1.0 - WORTH_SAYING)?;
-    let ends = [1.0 - share.high, 1.0 - share.low].map(|loss| format!("{:.0}", loss * 100.0));
-    let ends = if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" to ") };
-    Some(format!(", {} costs {ends} %", number(f64::from(setting))))
+    let [least, most] = [1.0 - share.high, 1.0 - share.low].map(percent);
+    let ends = match least == most {
+        true => most,
+        false => format!("{} to {most}", least.trim_end_matches(" %")),
+    };
+    Some(format!(", {} costs {ends}", number(f64::from(setting))))
 }
 
 /// The settings that could be the answer as well, and why: `noise` is the scatter between probes of

@@ -2,6 +2,7 @@
 //! disk make up for it.
 
 use super::drives::{Drives, Result, any_shares, best, ends, label, points, shares};
+use crate::differences::ends_of_share;
 use crate::experiment::sweep::Sweep;
 use crate::experiment::sweep::words::{listed, loss};
 use crate::figures::percent;
@@ -268,11 +269,7 @@ fn depth_in_words(gains: &[(&str, Ratio)]) -> String {
 /// "21 % (15 to 28 %)".
 fn gain(ratio: Ratio) -> String {
     let [value, least, most] = [ratio.value, ratio.low, ratio.high].map(|one| one - 1.0);
-    let ends = [least, most].map(|gain| format!("{:.0}", gain * 100.0));
-    match ends[0] == ends[1] {
-        true => percent(value),
-        false => format!("{} ({} to {} %)", percent(value), ends[0], ends[1]),
-    }
+    format!("{}{}", percent(value), ends_of_share(value, [least, most]))
 }
 
 /// "Writes, mixed:5%: sata2 180 MiB/s (188 MB/s), sas 128 MiB/s (134 MB/s), scsi 127 MiB/s (133 MB/s);

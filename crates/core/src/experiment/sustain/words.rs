@@ -2,8 +2,9 @@
 
 use super::steady::{Lack, change, gradual, scatter};
 use super::{ScriptResult, Sustain, Until, Watch};
+use crate::differences::ends_of_times;
 use crate::experiment::throughput::Throughput;
-use crate::figures::{number, percent, time};
+use crate::figures::{self, number, percent, time};
 use crate::stats::{self, Comparison, EXCURSION_MAX, Estimate, RANGE_MAX, ROUNDS, Ratio};
 use crate::units::{Bytes, Span};
 
@@ -257,14 +258,13 @@ fn idle(sustain: &Sustain) -> Vec<String> {
 
 /// ", 1.30 times the rate without pauses (1.20 to 1.41)".
 fn against_steady(ratio: Ratio) -> String {
-    let [value, low, high] = [ratio.value, ratio.low, ratio.high].map(|one| format!("{one:.2}"));
+    let [value, low, high] = [ratio.value, ratio.low, ratio.high].map(figures::ratio);
     let is_told = ratio.high < 1.0 - DRIFTED || 1.0 + DRIFTED < ratio.low;
-    match is_told {
-        _ if low == high => format!(", {value} times the rate without pauses"),
+    match is_told || low == high {
+        true => format!(", {value} times the rate without pauses{}", ends_of_times(ratio)),
         false => format!(
             ", which cannot be distinguished from the rate without pauses ({low} to {high} times it)"
         ),
-        true => format!(", {value} times the rate without pauses ({low} to {high})"),
     }
 }
 

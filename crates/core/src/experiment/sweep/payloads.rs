@@ -6,9 +6,10 @@
 //! that ran close to each other.
 
 use super::{Sweep, TrialThroughput, curves};
+use crate::differences::ends_of_times;
 use crate::experiment::Axis;
 use crate::facts::{Answer, MUCH};
-use crate::figures::percent;
+use crate::figures::{self, percent};
 use crate::spec::{Payload, Point, Stream};
 use crate::stats::{self, Ratio};
 use crate::trial::{Coordinate, Trial};
@@ -42,12 +43,8 @@ impl PayloadSaving {
 
     /// "2.0 times as fast (1.9 to 2.2)".
     pub fn in_words(ratio: Ratio) -> String {
-        let Ratio { value, low, high } = ratio;
-        let ends = match [low, high].map(|end| format!("{end:.2}")) {
-            [low, high] if low == high => String::new(),
-            [low, high] => format!(" ({low} to {high})"),
-        };
-        format!("{value:.2} times as fast as random data{ends}")
+        let times = figures::ratio(ratio.value);
+        format!("{times} times as fast as random data{}", ends_of_times(ratio))
     }
 }
 

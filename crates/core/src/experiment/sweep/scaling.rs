@@ -2,7 +2,8 @@
 
 use super::Sweep;
 use super::curves::{self, Curve};
-use crate::figures::percent;
+use crate::differences::{ends_of_share, ends_of_times};
+use crate::figures::{percent, ratio as times};
 use crate::trial::Coordinate;
 
 /// The axis of the number of hosts that apply the load together.
@@ -53,25 +54,23 @@ fn sentence(sweep: &Sweep, curve: &Curve<'_>) -> Option<String> {
         // Chance can explain it.
         _ => "may not rise: it changes to",
     };
-    let share = |times: f64| percent(times * few / many);
+    let share = |times: f64| times * few / many;
     let reached = sweep.in_words(last.level.estimate.value);
     Some(format!(
-        "{whose}{} {} to {} hosts throughput {changes} {:.2} times ({:.2} to {:.2}), to {reached}: each of \
-         {} does {} of what {} ({} to {}).",
+        "{whose}{} {} to {} hosts throughput {changes} {} times{}, to {reached}: each of \
+         {} does {} of what {}{}.",
         if whose.is_empty() { "From" } else { "from" },
         first.load.label,
         last.load.label,
-        ratio.value,
-        ratio.low,
-        ratio.high,
+        times(ratio.value),
+        ends_of_times(ratio),
         last.load.label,
-        share(ratio.value),
+        percent(share(ratio.value)),
         if few == 1.0 {
             "1 does alone".to_owned()
         } else {
             format!("each of {} does", first.load.label)
         },
-        share(ratio.low),
-        share(ratio.high),
+        ends_of_share(share(ratio.value), [share(ratio.low), share(ratio.high)]),
     ))
 }

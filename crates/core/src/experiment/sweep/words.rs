@@ -4,9 +4,10 @@
 
 use super::curves::{self, Curve, Saturation};
 use super::{LoadCost, PassOrder, Sweep, payloads, scaling};
+use crate::differences::{ends_of_share, ends_of_times};
 use crate::experiment::Axis;
-use crate::experiment::throughput::{Throughput, within};
-use crate::figures::{number, percent};
+use crate::experiment::throughput::Throughput;
+use crate::figures::{self, number, percent};
 use crate::stats::{self, Comparison, Estimate, HighestLevel, Level, Ratio, UNREPEATED};
 use crate::trial::Coordinate;
 
@@ -263,11 +264,7 @@ pub fn of_the_best(share: Ratio) -> String {
 /// "10 % (7 to 13 %)".
 pub fn loss(share: Ratio) -> String {
     let [value, least, most] = [share.value, share.high, share.low].map(|share| 1.0 - share);
-    let ends = [least, most].map(|loss| format!("{:.0}", loss * 100.0));
-    match ends[0] == ends[1] {
-        true => percent(value),
-        false => format!("{} ({} to {} %)", percent(value), ends[0], ends[1]),
-    }
+    format!("{}{}", percent(value), ends_of_share(value, [least, most]))
 }
 
 /// Points that do not fit a curve: a point below both its neighbors, one that seemed to be and was
@@ -333,11 +330,11 @@ fn most_important(sweep: &Sweep, known: &[MeasuredCandidate]) -> Option<String> 
     let [first, rest @ ..] = effects.as_slice() else { return None };
     let second = rest.iter().map(|one| one.factor.high).reduce(f64::max)?;
     let factor = |one: &Effect<'_>| {
-        let Ratio { value, low, high } = one.factor;
-        match low <= 1.0 {
-            true if format!("{value:.2}") == format!("{high:.2}") => format!("{value:.2}"),
-            true => format!("{value:.2} (at most {high:.2})"),
-            false => within(format!("{value:.2}"), [low, high].map(|end| format!("{end:.2}"))),
+        let [value, high] = [one.factor.value, one.factor.high].map(figures::ratio);
+        match one.factor.low <= 1.0 {
+            true if value == high => value,
+            true => format!("{value} (at most {high})"),
+            false => format!("{value}{}", ends_of_times(one.factor)),
         }
     };
     let all = |some: &[Effect<'_>]| {
