@@ -117,7 +117,7 @@ impl Journal {
     ///
     /// When another process still writes it, or it cannot be written.
     pub fn claim(path: &Path) -> Result<File, Error> {
-        let failed = |cause| Error::write(path, cause, "change its permissions");
+        let failed = |cause| Error::write(path, cause, "let this user write to it");
         // Opening a pipe would wait for a writer.
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             return Err(Error::file(path, "it is no file", "name a result file"));
@@ -140,7 +140,7 @@ impl Journal {
     ///
     /// When it cannot be written.
     pub fn reopen(path: &Path, file: File, lines: usize) -> Result<Self, Error> {
-        let failed = |cause| Error::write(path, cause, "change its permissions");
+        let failed = |cause| Error::write(path, cause, "let this user write to it");
         // Its content is not ours to remove.
         let mut journal = Self { results: true, keeps: true, ..Self::of(path, file) };
         patiently(path, Role::Output, || journal.cut(lines)).map_err(failed)?;
@@ -508,8 +508,8 @@ fn told(old: &Path, harm: &Harm, lost: usize, saved: Option<&Path>) -> Error {
             ),
             Some(path) => format!("{lost}what was measured is saved in {}", path.display()),
             None => format!(
-                "{lost}neither its folder nor the current nor the temporary one takes what was measured, so \
-             it ends here and is shown and not saved; free some space"
+                "{lost}what was measured cannot be saved in its folder, the current folder or the \
+                 temporary folder: it ends here, and its result is only shown; free some space"
             ),
         },
     )

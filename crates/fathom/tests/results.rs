@@ -890,7 +890,7 @@ fn a_disk_that_fills_up_during_a_run_keeps_the_lines_that_fit() {
     let run = ["run", "sim:ssd", "-d", "10s", "--out", "r.jsonl"];
     let output = fathom_in(mount.path(), &run).env("TMPDIR", mount.path()).output().unwrap();
     assert_eq!(code(&output), 5, "{}", stderr(&output));
-    assert_has(&stderr(&output), &["error: r.jsonl", "No space left", "shown and not saved"]);
+    assert_has(&stderr(&output), &["error: r.jsonl", "No space left", "only shown"]);
     assert_has(&stdout(&output), &["IOPS", "no file takes what was measured"]);
     assert_eq!(names(mount.path()), ["ballast"]);
 

@@ -1,7 +1,7 @@
 //! The words of a load, read as those of `fathom run`.
 
 use super::message::LoadInWords;
-use crate::cli::args::{Args, Command, Run};
+use crate::cli::args::{self, Args, Command, Run};
 use crate::cli::options::Consent;
 use crate::error::Error;
 use crate::{shipped, workload};
@@ -49,13 +49,10 @@ fn described(load: &LoadInWords) -> Result<workload::Asked, Error> {
 /// The words, as `fathom run` reads them.
 fn parsed(words: &[String]) -> Result<Run, Error> {
     let line = ["fathom", "run"].map(str::to_owned).into_iter().chain(words.iter().cloned());
-    let args = Args::reread(&line.collect::<Vec<_>>()).map_err(|cause| {
-        let text = cause.render().to_string();
-        let first =
-            text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        Error::option("words", first, "see `fathom run --help`")
+    let read = Args::reread(&line.collect::<Vec<_>>()).map_err(|cause| {
+        Error::option("words", args::in_one_line(&cause), "see `fathom run --help`")
     })?;
-    let Command::Run(run) = args.command else {
+    let Command::Run(run) = read.command else {
         return Err(Error::option(
             "words",
             "they are not those of a run",

@@ -13,7 +13,7 @@ use clap::{
     ArgAction, ArgMatches, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand,
     ValueEnum,
 };
-use fathom_core::{Bytes, Quantile, Span, printable, typed_path};
+use fathom_core::{Bytes, Quantile, Span, printable, typed_path, typed_word};
 use fathom_report::document::{Metric, Threshold};
 
 use super::axes::{self, AxisArg};
@@ -59,8 +59,8 @@ pub fn answer(
     words: &[OsString],
     again: &dyn Fn(&[OsString]) -> Option<clap::Error>,
 ) -> ! {
-    if let Some(answer) = habit(error).or_else(|| no_command(error)) {
-        output::complain(&answer);
+    if let Some(answer) = own_words(error) {
+        output::complain(&format!("error: {answer}"));
         std::process::exit(i32::from(exit::USAGE));
     }
     let shown = |word: &OsString| OsString::from(&*printable(&word.to_string_lossy()));
@@ -79,6 +79,38 @@ pub fn answer(
     std::process::exit(error.exit_code())
 }
 
+/// What is wrong with words, in one line.
+pub fn in_one_line(error: &clap::Error) -> String {
+    own_words(error).unwrap_or_else(|| {
+        let text = error.to_string();
+        text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    })
+}
+
+/// The words of fathom, where they say more than those of clap.
+fn own_words(error: &clap::Error) -> Option<String> {
+    habit(error).or_else(|| no_command(error)).or_else(|| bad_value(error))
+}
+
+/// What is wrong with a value, as in every other refusal. Clap would name the value twice.
+fn bad_value(error: &clap::Error) -> Option<String> {
+    if error.kind() != ErrorKind::ValueValidation {
+        return None;
+    }
+    let of = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (option, value) = (of(ContextKind::InvalidArg)?, of(ContextKind::InvalidValue)?);
+    let why = std::error::Error::source(error)?.to_string();
+    let why = match why.strip_prefix(&format!("'{value}' ")) {
+        Some(rest) => format!("it {rest}"),
+        None => why,
+    };
+    let option = option.split(' ').next().unwrap_or(option);
+    Some(format!("{option} {}: {why}", typed_word(value)))
+}
+
 /// The answer to an option that people know from another tool.
 fn habit(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
@@ -88,7 +120,7 @@ fn habit(error: &clap::Error) -> Option<String> {
         return None;
     };
     let answer = habits::answer(option)?;
-    Some(format!("error: {}: there is no such option here: {answer}", printable(option)))
+    Some(format!("{}: there is no such option here: {answer}", printable(option)))
 }
 
 /// The answer to a workload or a target in the place of a command.
@@ -106,7 +138,7 @@ fn no_command(error: &clap::Error) -> Option<String> {
         }
         None => return None,
     };
-    Some(format!("error: {}: there is no such command: {remedy}", printable(word)))
+    Some(format!("{}: there is no such command: {remedy}", printable(word)))
 }
 
 /// What to do.
@@ -930,4 +962,25 @@ pub struct Report {
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true,
           value_parser = values::whole::<u16>(80, 1000))]
     pub width: Option<u16>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_refused_is_named_once() {
+        for (words, said) in [
+            (["-q", "0"], "--queue-depth 0: it is no number from 1 to"),
+            (["-b", "4x"], "--block-size 4x: 'x' is not a unit of size"),
+            (["--sync", "dsinc"], "--sync dsinc: it is unknown (did you mean 'dsync'?)"),
+            (["--fail-if", "p99>2"], "--fail-if 'p99>2': '2' has no unit"),
+        ] {
+            let line =
+                ["fathom", "run", "sim:ssd"].iter().chain(&words).map(|word| (*word).to_owned());
+            let error = Args::reread(&line.collect::<Vec<_>>()).unwrap_err();
+            let text = in_one_line(&error);
+            assert!(text.starts_with(said), "{text}");
+        }
+    }
 }

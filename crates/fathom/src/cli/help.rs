@@ -249,6 +249,7 @@ const ALL: &[Brief] = &[
         examples: &[
             "fathom sustain /dev/nvme0n1 --test iops --destroy /dev/nvme0n1",
             "fathom sustain test.dat --read-share 0% --at-least 10m --overwrite",
+            "fathom sustain test.dat --test latency --overwrite --plan",
         ],
     },
     Brief {

@@ -384,7 +384,7 @@ pub fn hint(text: &str) -> Result<Hint, String> {
 /// The message about an unknown word: the one that was probably meant, if one resembles it.
 fn unknown(typed: &str, known: &[&str]) -> String {
     match nearest(typed, known.iter().copied()) {
-        Some(near) => format!("'{typed}' is unknown, and its nearest is '{near}'"),
+        Some(near) => format!("'{typed}' is unknown (did you mean '{near}'?)"),
         None => format!("'{typed}' is unknown"),
     }
 }

@@ -35,11 +35,11 @@ pub fn perform(args: &Ab) -> Result<u8, Error> {
 }
 
 /// A side as it was asked for.
-struct AskedSide {
+pub struct AskedSide {
     /// What the user calls it.
     name: String,
     /// Its request: the common one with its own target and options.
-    request: Request,
+    pub request: Request,
     /// Its own options.
     own: Vec<Typed>,
 }
@@ -186,7 +186,11 @@ pub fn same_commands(recorded: &Ab, typed: [Option<&str>; 2]) -> Result<(), Erro
 
 /// Both sides: the targets behind the workload, if one is named, each alone or in one word with
 /// options of its own.
-fn sides(args: &Ab) -> Result<[AskedSide; 2], Error> {
+///
+/// # Errors
+///
+/// When there are not two, or the options of a side cannot be read.
+pub fn sides(args: &Ab) -> Result<[AskedSide; 2], Error> {
     let template = Template::read(&args.request)?;
     let targets = template.targets();
     let workload = &args.request.targets[..args.request.targets.len() - targets.len()];
@@ -267,11 +271,7 @@ fn run_request(words: Vec<String>) -> Result<Request, String> {
     match Args::reread(&line) {
         Ok(Args { command: args::Command::Run(run) }) => Ok(run.request),
         Ok(_) => Err("it is no command line of `fathom run`".to_owned()),
-        Err(error) => {
-            let text = error.to_string();
-            let first = text.lines().next().unwrap_or_default();
-            Err(first.trim_start_matches("error: ").to_owned())
-        }
+        Err(error) => Err(args::in_one_line(&error)),
     }
 }
 

@@ -9,9 +9,9 @@ use crate::agent::message::{Allowed, LoadInWords, WorkloadText};
 use crate::cli::axes::HOSTS;
 use crate::cli::described::HostPlace;
 use crate::cli::options::{Consent, Request, Typed};
-use crate::error::{Error, plain};
-use crate::hanging::{Role, patiently};
+use crate::error::Error;
 use crate::shipped;
+use crate::workload::load;
 
 /// In a target's name, this is the host's name.
 const HOST: &str = "{host}";
@@ -168,8 +168,7 @@ impl HostLoad {
 
 fn text_of(name: &str) -> Result<WorkloadText, Error> {
     let path = Path::new(name);
-    let text = patiently(path, Role::Input, || std::fs::read_to_string(path)).map_err(|cause| {
-        let problem = format!("it cannot be read ({})", plain(&cause));
+    let text = load::text_of(path).map_err(|problem| {
         Error::file(path, problem, "name a workload file, or one that `fathom workloads` lists")
     })?;
     Ok(WorkloadText { name: name.to_owned(), text })

@@ -11,7 +11,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args as ClapArgs};
 
 use super::file::Value;
-use crate::cli::args::{Map, SweepArgs};
+use crate::cli::args::{self, Map, SweepArgs};
 use crate::cli::options::{AccessArgs, LoadArgs, alone};
 use crate::cli::searches::{PeakArgs, SustainArgs};
 use crate::cli::values::nearest;
@@ -252,15 +252,11 @@ fn reason(error: &clap::Error) -> String {
         valid if !valid.is_empty() => {
             let typed = strings(ContextKind::InvalidValue);
             match nearest(&typed, valid.split(", ")) {
-                Some(near) => format!("it is one of {valid}, and its nearest is '{near}'"),
+                Some(near) => format!("it is one of {valid} (did you mean '{near}'?)"),
                 None => format!("it is one of {valid}"),
             }
         }
-        _ => {
-            let text = error.to_string();
-            let first = text.lines().next().unwrap_or_default();
-            first.trim_start_matches("error: ").to_owned()
-        }
+        _ => args::in_one_line(error),
     }
 }
 

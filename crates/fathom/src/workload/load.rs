@@ -315,9 +315,9 @@ impl Loaded {
                 let title = format!("{title}: {} has no variable '{name}'", self.name());
                 let all: Vec<&str> = self.vars.keys().map(String::as_str).collect();
                 let help = match (near, all.as_slice()) {
-                    (Some(near), _) => format!("its nearest is '{near}'"),
-                    (None, []) => "it has none: give it a [vars]".to_owned(),
-                    (None, all) => format!("it has {}", all.join(", ")),
+                    (Some(near), _) => format!("did you mean '{near}'?"),
+                    (None, []) => "it has no variables: add [vars] to it".to_owned(),
+                    (None, all) => format!("its variables are {}", all.join(", ")),
                 };
                 return Err(Problem::new(title, None, "").help(help));
             };
@@ -424,11 +424,11 @@ impl Loaded {
         let mut words = BTreeMap::new();
         for typed in args.typed.iter().filter(|typed| names.contains(&typed.name)) {
             let refuse = |problem: String| {
-                let remedy = "say it there; or have it read a variable, and give that with --set";
+                let remedy = "set it in the file, or let the file read a variable that --set gives";
                 Err(Error::option(format!("--{}", typed.name), problem, remedy))
             };
             if !is_common(&typed.name) && self.streams.len() > 1 {
-                return refuse(format!("{} says it for each of its streams", self.name()));
+                return refuse(format!("{} sets it for each of its streams", self.name()));
             }
             // There are several of it, and they belong together.
             if typed.name == "part" {
@@ -551,7 +551,7 @@ impl Loaded {
                 let title = format!("there is no variable '{name}'");
                 let problem = Problem::new(title, Some(at.clone()), "used here");
                 return Err(match nearest(name, self.vars.keys().map(String::as_str)) {
-                    Some(near) => problem.help(format!("its nearest is '{near}'")),
+                    Some(near) => problem.help(format!("did you mean '{near}'?")),
                     None => problem.help("give it a value in [vars]"),
                 });
             };
@@ -778,7 +778,7 @@ fn unknown(entry: &Entry, known: &[&str]) -> Problem {
     match (entry.key.as_str(), nearest(&entry.key, known.iter().copied())) {
         ("overwrite" | "destroy" | "destroy-in-use", _) => problem
             .help(format!("consent is given on the command line alone, with --{}", entry.key)),
-        (_, Some(near)) => problem.help(format!("its nearest is '{near}'")),
+        (_, Some(near)) => problem.help(format!("did you mean '{near}'?")),
         (_, None) => problem.help(format!("the keys here are {}", known.join(", "))),
     }
 }

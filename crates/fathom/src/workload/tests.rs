@@ -232,11 +232,11 @@ const REFUSALS: &[(&str, &[&str], &[&str])] = &[
     ),
     ("block-size = '4x'", &["f"], &["block-size is refused", "w.toml:1:14", "4x"]),
     ("pattern = 'zigzag'", &["f"], &["w.toml:1:11", "random, sequential"]),
-    ("sync = 'dsinc'", &["f"], &["w.toml:1:8", "its nearest is 'dsync'", "rwf-dsync"]),
-    ("arrivals = 'poison'", &["f"], &["w.toml:1:12", "its nearest is 'poisson'"]),
-    ("payload = 'zeroes'", &["f"], &["w.toml:1:11", "its nearest is 'zeros'", "pool:16m"]),
-    ("fadvise = 'sequental'", &["f"], &["w.toml:1:11", "its nearest is 'sequential'"]),
-    ("backend = 'urign'", &["f"], &["w.toml:1:11", "its nearest is 'uring'"]),
+    ("sync = 'dsinc'", &["f"], &["w.toml:1:8", "did you mean 'dsync'", "rwf-dsync"]),
+    ("arrivals = 'poison'", &["f"], &["w.toml:1:12", "did you mean 'poisson'"]),
+    ("payload = 'zeroes'", &["f"], &["w.toml:1:11", "did you mean 'zeros'", "pool:16m"]),
+    ("fadvise = 'sequental'", &["f"], &["w.toml:1:11", "did you mean 'sequential'"]),
+    ("backend = 'urign'", &["f"], &["w.toml:1:11", "did you mean 'uring'"]),
     ("buffered = 'yes'", &["f"], &["w.toml:1:12", "true or false"]),
     ("queue-depth = [1, 2]", &["f"], &["w.toml:1:15", "one string or number"]),
     ("overwrite = true", &["f"], &["no key 'overwrite'", "command line alone", "--overwrite"]),
@@ -476,7 +476,7 @@ fn what_an_experiment_does_may_stand_in_a_table_of_its_own() {
     for (text, why) in [
         ("[peak]\nup-to = 64\n", "run it with `fathom peak`"),
         ("[sustain]\nrounds = 9\n", "run it with `fathom sustain`"),
-        ("[peak]\nup-two = 64\n", "its nearest is 'up-to'"),
+        ("[peak]\nup-two = 64\n", "did you mean 'up-to'"),
         ("[peak]\nenough = 'much'\n", "enough is refused"),
         ("[sustain]\nrounds = 2\n", "rounds is refused"),
     ] {
@@ -494,7 +494,7 @@ fn a_sweep_is_no_run_and_its_keys_are_known() {
     let sweep = Files::one("[sweep]\naxes.queue-depth = '1..4'\n");
     assert!(sweep.refusal(&["f"]).contains("run it with `fathom sweep`"));
     for (text, why) in [
-        ("[sweep]\nrepeat = 3\n", "its nearest is 'repeats'"),
+        ("[sweep]\nrepeat = 3\n", "did you mean 'repeats'"),
         ("[sweep]\nrepeats = 'many'\n", "repeats is refused"),
         ("[sweep]\naxes.queue-depth = 4\n", "an axis is a list of values"),
         ("[sweep]\naxes.queue-depth = '4..1'\n", "does not rise"),

@@ -40,8 +40,8 @@ pub(super) fn sentences(sweep: &Sweep, full_stripe: Option<Bytes>) -> Vec<String
     let repeats = sweep.results().any(|(one, _)| !is_unique(&one.point));
     if !random.is_empty() && !repeats {
         sentences.push(
-            "Whether the target compresses is unknown: only random data was written. Zeros \
-             beside it tell: --axis payload=random,zeros --once payload=zeros."
+            "Whether the target compresses is unknown: only random data was written. To find \
+             out, write zeros, too: --axis payload=random,zeros --once payload=zeros."
                 .to_owned(),
         );
     }
