@@ -21,6 +21,8 @@ pub mod watched;
 
 pub use colors::{Palette, SERIES, scale_color, scale_stops};
 
+use fathom_core::figures::number;
+
 use crate::document::{Document, Found, Role, Verdict};
 use crate::figures;
 use crate::results::Results;
@@ -358,7 +360,15 @@ impl Panel {
     }
 }
 
+/// What stands in a plot in which nothing could be drawn.
+pub const NO_VALUES: &str = "no values";
+
 impl Lines {
+    /// Whether no value is known.
+    pub fn is_empty(&self) -> bool {
+        self.series.iter().flat_map(|series| &series.dots).all(|dot| dot.y.is_none())
+    }
+
     fn in_words(&self) -> String {
         let range = |series: &Series| {
             let values = series.dots.iter().filter_map(|dot| dot.y);
@@ -375,7 +385,8 @@ impl Lines {
             })
         };
         let ranges: Vec<String> = self.series.iter().filter_map(range).collect();
-        format!("{} by {}; {}.", self.y.title, self.x.title, ranges.join(", "))
+        let ranges = if ranges.is_empty() { NO_VALUES.to_owned() } else { ranges.join(", ") };
+        format!("{} by {}; {ranges}.", self.y.title, self.x.title)
     }
 }
 
@@ -579,6 +590,9 @@ pub fn tick_texts(ticks: &[f64]) -> Vec<String> {
         _ => (1.0, ""),
     };
     let text = |tick: &f64| {
+        if 1e3 <= tick / unit {
+            return number(tick / unit);
+        }
         let digits = format!("{:.4}", tick / unit);
         let digits = digits.trim_end_matches('0').trim_end_matches('.');
         if digits == "0" && *tick > 0.0 { format!("{tick:e}") } else { digits.to_owned() }
@@ -643,6 +657,30 @@ mod tests {
     }
 
     #[test]
+    fn a_plot_without_a_value_says_so() {
+        let axis = |title: &str| Axis {
+            title: title.to_owned(),
+            scale: Scale::Linear,
+            ticks: Vec::new(),
+            range: None,
+        };
+        let dot = |y| Dot::plain(1.0, y, "");
+        let of = |y| Lines {
+            x: axis("s"),
+            y: axis("p99"),
+            band: None,
+            series: Vec::from([Series {
+                name: String::new(),
+                paint: Paint::Ink,
+                form: Form::Bars,
+                dots: Vec::from([dot(y)]),
+            }]),
+        };
+        assert!(of(None).is_empty() && !of(Some(0.0)).is_empty());
+        assert_eq!(of(None).in_words(), "p99 by s; no values.");
+    }
+
+    #[test]
     fn ticks_are_round_and_few() {
         assert_eq!(linear_ticks(0.0, 4883.0, 5), [0.0, 1000.0, 2000.0, 3000.0, 4000.0]);
         assert_eq!(linear_ticks(0.0, 0.7, 5), [0.0, 0.2, 0.4, 0.6000000000000001]);
@@ -658,9 +696,9 @@ mod tests {
     fn all_ticks_of_an_axis_are_in_one_unit() {
         assert_eq!(tick_texts(&[0.0, 5000.0, 10_000.0]), ["0", "5k", "10k"]);
         assert_eq!(tick_texts(&[0.0, 2.5e6, 1e7]), ["0", "2.5M", "10M"]);
-        assert_eq!(tick_texts(&[0.2, 1.0, 5000.0]), ["0.2", "1", "5000"]);
+        assert_eq!(tick_texts(&[0.2, 1.0, 5000.0]), ["0.2", "1", "5,000"]);
         assert_eq!(tick_texts(&[1e-6, 1e-3]), ["1e-6", "0.001"]);
-        let wide = ["0", "0.001", "1", "1000", "100k"];
+        let wide = ["0", "0.001", "1", "1,000", "100k"];
         assert_eq!(tick_texts(&[0.0, 1e-3, 1.0, 1e3, 1e5]), wide);
     }
 }

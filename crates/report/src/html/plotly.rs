@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::chart::{
-    Axis, Chart, Contour, Cover, Dot, Form, Heat, HeatCell, Limit, Lines, Plot, Scale, Series,
-    Shape, is_at_the_edge, labeled, log_ticks, scale_stops, tick_texts,
+    Axis, Chart, Contour, Cover, Dot, Form, Heat, HeatCell, Limit, Lines, NO_VALUES, Plot, Scale,
+    Series, Shape, is_at_the_edge, labeled, log_ticks, scale_stops, tick_texts,
 };
 
 /// The color for missing values, on light and on dark alike.
@@ -208,8 +208,10 @@ fn put_labels(axis: &mut Value, labels: &[(f64, String)]) {
 fn axis(axis: &Axis, values: impl Iterator<Item = f64>) -> Value {
     let title = plain(&axis.title);
     let mut value = match axis.scale {
-        Scale::FromZero => json!({"title": {"text": title}, "rangemode": "tozero"}),
-        Scale::Linear => json!({"title": {"text": title}}),
+        Scale::FromZero => {
+            json!({"title": {"text": title}, "separatethousands": true, "rangemode": "tozero"})
+        }
+        Scale::Linear => json!({"title": {"text": title}, "separatethousands": true}),
         Scale::Log => {
             let ends = axis.range.map(|(low, high)| [low, high]);
             log_axis(&title, values.chain(ends.into_iter().flatten()))
@@ -240,6 +242,10 @@ fn layout(lines: &Lines) -> Value {
         layout["shapes"] = json!([{"type": "rect", "xref": "x", "yref": "paper", "x0": from,
             "x1": to, "y0": 0, "y1": 1, "fillcolor": SHADE, "line": {"width": 0},
             "layer": "below"}]);
+    }
+    if lines.is_empty() {
+        layout["annotations"] = json!([{"text": NO_VALUES, "xref": "paper", "yref": "paper",
+            "x": 0.5, "y": 0.5, "showarrow": false}]);
     }
     layout
 }

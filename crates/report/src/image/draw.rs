@@ -7,8 +7,8 @@ use super::sheet::{
 };
 use super::{Picture, Pixel, Rgb, heading, numbers};
 use crate::chart::{
-    Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, Panel, Plot, Scale, Series, Shape,
-    is_at_the_edge, labeled, linear_ticks, log_ticks,
+    Axis, Chart, Cover, Dot, Form, Heat, HeatCell, Lines, NO_VALUES, Panel, Plot, Scale, Series,
+    Shape, is_at_the_edge, labeled, linear_ticks, log_ticks,
 };
 use crate::page::{Illustration, Subject};
 
@@ -298,6 +298,10 @@ fn lines(sheet: &mut Sheet<'_>, plot: &Lines, outer: Frame) {
         sheet.area(Frame { left, right, ..frame }, SHADE);
     }
     axes(sheet, plot, &area, &y_ticks, outer);
+    if plot.is_empty() {
+        let middle = ((frame.left + frame.right) / 2.0, (frame.top + frame.bottom) / 2.0);
+        sheet.text(middle, TEXT, MUTED, Anchor::Middle, NO_VALUES);
+    }
     let bars = plot.series.iter().filter(|series| series.form == Form::Bars).count();
     let mut bar = 0;
     for series in &plot.series {
