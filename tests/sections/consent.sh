@@ -189,8 +189,9 @@ refused "resume of a file with a device and its name in --destroy" 'another targ
 mkdir here there
 head -c 4M /dev/urandom >here/disk
 head -c 4M /dev/urandom >there/disk
-(cd there && "$fathom" sweep disk --axis queue-depth=1,2 --read-share 0% -d 100ms --warm-up 0s \
-  --overwrite --yes --out sweep.jsonl) >"$out" 2>&1
+cd there
+run_fathom sweep disk --axis queue-depth=1,2 --read-share 0% -d 100ms --warm-up 0s --overwrite --yes --out sweep.jsonl
+cd ..
 head -n 2 there/sweep.jsonl >here/crafted.jsonl
 cd here
 refused "resume with a name of this folder, in a file that tells another one" 'not one of the targets' \

@@ -207,7 +207,7 @@ keeps() { # NAME TRIALS FILE CODES SIGNALS FAULT -- ARGUMENTS
   check "$name: $trials trials are kept" test "$(cat $file | grep -c '"line":"trial"')" -ge "$trials"
 }
 head -c 4M /dev/urandom >here
-"$fathom" sweep here --axis queue-depth=1,2 -d 100ms --warm-up 0s --seed 1 --yes --out begun.whole >"$out" 2>&1
+run_fathom sweep here --axis queue-depth=1,2 -d 100ms --warm-up 0s --seed 1 --yes --out begun.whole
 head -n 2 begun.whole >begun.jsonl
 brief=(-d 300ms --warm-up 0s)
 # The target.
@@ -267,7 +267,7 @@ in_parts() {
   # Two depths are not a curve. A restless point of a curve would be measured again.
   local sweep=(sweep here --axis queue-depth=1,2 --repeats 2 -d 100ms --warm-up 0s --seed 1 --yes)
   keeps in-parts 3 r.jsonl.saved-1 " 5 " 0 hang-kept-at=3 -- "${sweep[@]}" --out @/r.jsonl
-  "$fathom" "${sweep[@]}" --out whole.jsonl >"$out" 2>&1
+  run_fathom "${sweep[@]}" --out whole.jsonl
   places() { jq -c 'select(.line == "trial") | .place' "$1"; }
   check "a result in parts: the second one has what the first has not" \
     diff <(places whole.jsonl | tail -n 3) <(places r.jsonl.saved-1)
