@@ -12,5 +12,5 @@ pub mod parts;
 pub mod patterns;
 pub mod rates;
 pub mod searches;
-mod thresholds;
+pub mod thresholds;
 pub mod values;

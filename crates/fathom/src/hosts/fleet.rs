@@ -3,26 +3,24 @@
 
 use std::time::{Duration, Instant};
 
+use fathom_core::Span;
 use fathom_core::experiment::Planned;
 use fathom_core::facts::{Host, Target};
 use fathom_core::figures::number;
-use fathom_core::hosts::{ClockOffset, LostHost, bytes_in_words};
-use fathom_core::measure::Histogram;
+use fathom_core::hosts::{ClockOffset, bytes_in_words};
 use fathom_core::spec::{Point, Region};
 use fathom_core::trial::{Coordinate, Trial};
-use fathom_core::{Refusal, RefusalKind, Span};
-use fathom_engine::{LastSecond, Progress};
-use fathom_report::document::{HostOfMany, MEASUREMENT_VERSION};
+use fathom_report::document::HostOfMany;
 
+use super::attending::{self, Attending, HostCourse, VERSION, difference_of, unusable};
 use super::lines::FromHost;
-use super::merging::{self, Measured};
+use super::merging;
 use super::pulse::Pulse;
 use super::router::Router;
 use super::words::{HostLoad, Variant};
-use crate::agent::message::{AgentAnswer, AgentOrder, PROTOCOL, PreparedHere, ProgressHere};
+use crate::agent::message::{AgentOrder, PROTOCOL, PreparedHere, ProgressHere};
 use crate::cli::axes::HOSTS;
-use crate::difference;
-use crate::error::{Error, exit};
+use crate::error::Error;
 use crate::live::Live;
 use crate::session::{Carried, Carrier, ManyHosts, unix_ns};
 use crate::signals;
@@ -36,8 +34,6 @@ const ASKING: Duration = Duration::from_secs(5);
 /// From the order to begin to the beginning, besides the way to the farthest host: workers have to be
 /// made ready on each.
 const LEAD: Duration = Duration::from_millis(500);
-/// A lease is taken for at least and at most this long.
-const LEASES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(600));
 /// How soon a signal is seen.
 const NAP: Duration = Duration::from_millis(50);
 /// How long a host may be silent when its load has to be over: a trial may be long, and the way slow.
@@ -46,12 +42,8 @@ const ENDING: Duration = Duration::from_secs(120);
 const LATEST: Duration = Duration::from_secs(300);
 /// How long a host may take to prepare a load.
 const PREPARING: Duration = Duration::from_secs(300);
-/// More I/Os than this in a second are a mistake.
-const COUNT_MAX: u64 = 1 << 48;
 /// Between two looks at the progress of all hosts.
 const PERIOD: Duration = Duration::from_millis(950);
-
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// All hosts.
 pub struct Fleet {
@@ -62,35 +54,6 @@ pub struct Fleet {
     active: usize,
     /// Whether the points of the experiment are made of the load of the words, which cannot say them.
     makes_points: bool,
-}
-
-/// A host whose agent attends.
-struct Attending {
-    facts: Host,
-    lease: Duration,
-    /// The load that it is ready for, with its regions as they are before hosts divide them.
-    prepared: Option<PreparedHere>,
-    /// Its own part of them; empty if hosts do not divide them.
-    regions: Vec<Region>,
-    /// The header of its own result.
-    header: Option<String>,
-    /// Why its agent is not there any more.
-    gone: Option<String>,
-    /// What it did in the load that runs.
-    course: HostCourse,
-}
-
-/// What a host did so far in a load.
-#[derive(Default)]
-struct HostCourse {
-    /// How far its clock was from the one here when it was told to begin.
-    offset: Option<ClockOffset>,
-    /// When the load began, by the host's clock.
-    began: Option<u64>,
-    progress: Option<ProgressHere>,
-    trial: Option<String>,
-    /// Whether it is over, and how.
-    over: Option<Result<(), LostHost>>,
 }
 
 impl Fleet {
@@ -121,7 +84,7 @@ impl Fleet {
                 ));
             };
             let name = &router.names()[host];
-            hosts[host] = Some(greeted(name, what)?);
+            hosts[host] = Some(Attending::greeted(name, what)?);
         }
         let hosts: Vec<Attending> = hosts.into_iter().flatten().collect();
         let mut fleet = Self { router, load, active: hosts.len(), hosts, makes_points: false };
@@ -312,38 +275,7 @@ impl Fleet {
 
     /// Takes what came of a host before a load began.
     fn takes(&mut self, host: usize, what: FromHost) -> Result<(), Error> {
-        let name = &self.names()[host];
-        match what {
-            FromHost::Gone(why) => return Err(unusable(name, why)),
-            FromHost::Said(said) => match *said {
-                AgentAnswer::Prepared(mut prepared) => {
-                    let is_possible = prepared.point.possible().is_ok();
-                    let regions = whole(&mut prepared);
-                    let targets = prepared.targets.len() as u32;
-                    let mut all = prepared.point.streams.iter().flat_map(|one| &one.regions);
-                    let is_possible = is_possible
-                        && prepared.point.possible().is_ok()
-                        && all.all(|region| region.target < targets);
-                    let Some(regions) = regions.filter(|_| is_possible) else {
-                        let problem = "its agent prepared no possible load".to_owned();
-                        return Err(unusable(name, problem));
-                    };
-                    self.hosts[host].regions = regions;
-                    self.hosts[host].prepared = Some(*prepared);
-                }
-                AgentAnswer::Refused { why, exit_code } => {
-                    let remedy = "correct this; nothing began on any host";
-                    return Err(Error::from(Refusal {
-                        kind: kind(exit_code),
-                        ..Refusal::denied(name.as_str(), why, remedy)
-                    }));
-                }
-                // The end of a load before.
-                _ => {}
-            },
-            FromHost::Result(_) => {}
-        }
-        Ok(())
+        self.hosts[host].prepares(&self.router.names()[host], what)
     }
 
     /// Orders the prepared load to begin on all hosts at the same time: that time, by the clock here.
@@ -353,7 +285,7 @@ impl Fleet {
         for host in 0..self.active {
             let offset = self.offset(host);
             let there = offset.map_or(at, |offset| offset.there(at));
-            self.hosts[host].course = HostCourse { offset, ..HostCourse::default() };
+            self.hosts[host].course = HostCourse::beginning(offset);
             self.router.say(host, &AgentOrder::Start { at_unix_ns: there });
         }
         at
@@ -417,7 +349,9 @@ impl Fleet {
             .filter(|(_, host)| host.course.over.is_none())
             .filter_map(|(name, host)| Some((name.as_str(), host.course.progress.as_ref()?)))
             .collect();
-        let Some(progress) = together(all.iter().map(|(_, progress)| *progress)) else { return };
+        let Some(progress) = attending::progress(all.iter().map(|(_, progress)| *progress)) else {
+            return;
+        };
         let lost = self.applying().iter().filter(|host| matches!(host.course.over, Some(Err(_))));
         let slowest = all.iter().min_by(|one, other| one.1.iops.total_cmp(&other.1.iops));
         let mut remark = match slowest {
@@ -436,32 +370,8 @@ impl Fleet {
 
     /// The trials of all hosts as one.
     fn merged(&mut self, planned: Planned, at: u64) -> Result<Trial, Error> {
-        let names = self.router.names()[..self.active].to_vec();
-        let mut parts = Vec::with_capacity(names.len());
-        for (place, name) in names.into_iter().enumerate() {
-            let host = &mut self.hosts[place];
-            let course = std::mem::take(&mut host.course);
-            let measured = match course.over {
-                Some(Err(lost)) => Err(lost),
-                _ => match (&host.header, course.trial) {
-                    (Some(header), Some(trial)) => {
-                        let mut expected = planned.point.clone();
-                        if !host.regions.is_empty() {
-                            replace_regions(&mut expected, &host.regions);
-                        }
-                        let is_planned = |own: &Point| difference_of(&expected, own).is_none();
-                        merging::read(header, &trial, is_planned)
-                            .map_err(|why| LostHost { why, after: None })
-                    }
-                    _ => {
-                        let why = "it measured nothing".to_owned();
-                        Err(LostHost { why, after: None })
-                    }
-                },
-            };
-            let began = course.began.zip(course.offset);
-            parts.push(Measured { name, began, regions: host.regions.clone(), measured });
-        }
+        let hosts = self.router.names().iter().zip(&mut self.hosts[..self.active]);
+        let parts = hosts.map(|(name, host)| host.measured(name, &planned)).collect();
         merging::together(planned, at, parts)
     }
 }
@@ -508,133 +418,15 @@ impl ManyHosts for Fleet {
     }
 }
 
-impl Attending {
-    /// Takes what came of the host while a load runs.
-    fn hear(&mut self, what: FromHost, was_stopped: bool) {
-        match what {
-            FromHost::Gone(why) => {
-                self.loses(why.clone());
-                self.gone = Some(why);
-            }
-            FromHost::Result(line) if line.starts_with(HEADER) => self.header = Some(line),
-            FromHost::Result(line) if line.starts_with(TRIAL) => self.course.trial = Some(line),
-            // Its conclusion, which the coordinator has one of its own for.
-            FromHost::Result(_) => {}
-            FromHost::Said(said) => match *said {
-                AgentAnswer::Began { unix_ns } => self.course.began = Some(unix_ns),
-                AgentAnswer::Progress(progress) if is_possible(&progress) => {
-                    self.course.progress = Some(progress);
-                }
-                AgentAnswer::Progress(_) => {}
-                AgentAnswer::Ended { completed } if completed || was_stopped => {
-                    self.course.over.get_or_insert(Ok(()));
-                }
-                AgentAnswer::Ended { .. } => {
-                    self.loses("its load ended before its time".to_owned())
-                }
-                AgentAnswer::Refused { why, .. } => {
-                    self.loses(why.clone());
-                    self.gone = Some(why);
-                }
-                AgentAnswer::Hello { .. }
-                | AgentAnswer::Clock { .. }
-                | AgentAnswer::Prepared(_) => {}
-            },
-        }
-    }
-
-    /// Its load is lost, unless it is over.
-    fn loses(&mut self, why: String) {
-        let after = self.course.progress.as_ref().map(|progress| Span(progress.elapsed_ns));
-        self.course.over.get_or_insert(Err(LostHost { why, after }));
-    }
-}
-
 /// The first message to an agent.
 fn hello(points: u32) -> AgentOrder {
     AgentOrder::Hello { protocol: PROTOCOL, fathom_version: VERSION.to_owned(), points }
-}
-
-/// Gives a prepared load its regions as they are before hosts divide them: returns the host's part of
-/// them, empty if they do not. None if they do not fit.
-fn whole(prepared: &mut PreparedHere) -> Option<Vec<Region>> {
-    match std::mem::take(&mut prepared.undivided) {
-        none if none.is_empty() => Some(Vec::new()),
-        undivided => replace_regions(&mut prepared.point, &undivided),
-    }
-}
-
-/// Replaces the regions of all streams, in their order: returns those that were there. None if they
-/// are not as many.
-fn replace_regions(point: &mut Point, by: &[Region]) -> Option<Vec<Region>> {
-    let own = point.streams.iter_mut().flat_map(|stream| &mut stream.regions);
-    let own: Vec<&mut Region> = own.collect();
-    let fits = own.len() == by.len() && own.iter().zip(by).all(|(own, by)| own.target == by.target);
-    fits.then(|| own.into_iter().zip(by).map(|(own, by)| std::mem::replace(own, *by)).collect())
 }
 
 /// How many hosts apply the load at these coordinates; none if all do.
 fn hosts_at(coordinates: &[Coordinate]) -> Option<usize> {
     let axis = coordinates.iter().find(|one| one.axis == HOSTS)?;
     axis.label.parse().ok()
-}
-
-/// How the lines of a host's result begin.
-const HEADER: &str = r#"{"line":"header","#;
-const TRIAL: &str = r#"{"line":"trial","#;
-
-/// A point without what may differ from host to host.
-fn comparable(point: &Point) -> Point {
-    Point { name: String::new(), seed: 0, ..point.clone() }
-}
-
-/// "streams.0.regions.0.length is 2, and not 4": where a point is not the wanted one, but for what may
-/// differ from host to host.
-fn difference_of(wanted: &Point, point: &Point) -> Option<String> {
-    let (wanted, point) = (comparable(wanted), comparable(point));
-    if wanted == point {
-        return None;
-    }
-    let json = |point: &Point| serde_json::to_value(point).expect("a point is plain data");
-    let (wanted, point) = (json(&wanted), json(&point));
-    let (field, wanted, here) = difference::first_of(&wanted, &point)?;
-    Some(format!("{field} is {here}, and not {wanted}"))
-}
-
-/// Whether figures can be added up: what a host says may be anything.
-fn is_possible(progress: &ProgressHere) -> bool {
-    let ios: u128 = progress.response_time.buckets.iter().map(|(_, ios)| u128::from(*ios)).sum();
-    ios < u128::from(COUNT_MAX)
-        && progress.failed < COUNT_MAX
-        && progress.response_time.sum_ns < u128::from(u64::MAX)
-        && [progress.iops, progress.bytes_per_second, progress.trims_per_second]
-            .iter()
-            .all(|rate| (0.0..1e18).contains(rate))
-}
-
-/// The progress of several hosts together; none without any.
-fn together<'a>(all: impl Iterator<Item = &'a ProgressHere>) -> Option<Progress> {
-    let mut times = Histogram::default();
-    let mut sum: Option<Progress> = None;
-    for one in all {
-        times.merge_sparse(&one.response_time.to_sparse());
-        let sum = sum.get_or_insert(Progress {
-            in_window: one.in_window,
-            elapsed: Span(one.elapsed_ns),
-            total: Span(one.total_ns),
-            last_second: LastSecond::default(),
-            failed: 0,
-        });
-        // They are told at different times of a second.
-        sum.elapsed = sum.elapsed.max(Span(one.elapsed_ns));
-        sum.in_window &= one.in_window;
-        sum.last_second.iops += one.iops;
-        sum.last_second.bandwidth += one.bytes_per_second;
-        sum.last_second.trims += one.trims_per_second;
-        sum.failed = sum.failed.saturating_add(one.failed);
-    }
-    let sum = sum?;
-    Some(Progress { last_second: sum.last_second.with_times(&times), ..sum })
 }
 
 /// What comes next before a time; none if nothing does.
@@ -648,50 +440,4 @@ fn wait(router: &Router, until: Instant) -> Result<Option<(usize, FromHost)>, Er
         }
     }
     Ok(None)
-}
-
-/// A host whose agent has said what it is.
-fn greeted(name: &str, what: FromHost) -> Result<Attending, Error> {
-    let said = match what {
-        FromHost::Gone(why) => return Err(unusable(name, why)),
-        FromHost::Result(_) => return Err(unusable(name, "its agent says no hello".to_owned())),
-        FromHost::Said(said) => said,
-    };
-    match *said {
-        AgentAnswer::Hello { fathom_version, measurement_version, lease_ns, host, .. } => {
-            if fathom_version != VERSION || measurement_version != MEASUREMENT_VERSION {
-                let problem = format!(
-                    "it has fathom {fathom_version} with measurement version {measurement_version}, and \
-                     {VERSION} with {MEASUREMENT_VERSION} runs here"
-                );
-                return Err(Error::target(name, problem, "install the same version on all hosts"));
-            }
-            Ok(Attending {
-                facts: *host,
-                lease: Duration::from_nanos(lease_ns).clamp(LEASES.0, LEASES.1),
-                prepared: None,
-                regions: Vec::new(),
-                header: None,
-                gone: None,
-                course: HostCourse::default(),
-            })
-        }
-        AgentAnswer::Refused { why, .. } => {
-            Err(Error::target(name, why, "install the same version on all hosts"))
-        }
-        _ => Err(unusable(name, "its agent says no hello".to_owned())),
-    }
-}
-
-fn unusable(name: &str, problem: String) -> Error {
-    Error::target(name, problem, "look at that host, or leave it out")
-}
-
-/// The kind of a refusal with this exit code.
-fn kind(exit_code: u8) -> RefusalKind {
-    match exit_code {
-        exit::USAGE => RefusalKind::Usage,
-        exit::OUTPUT => RefusalKind::File,
-        _ => RefusalKind::Denied,
-    }
 }

@@ -34,6 +34,59 @@ pub struct Router {
     _asks: Sender<()>,
 }
 
+/// The hosts behind a router, by name and by place.
+pub struct RouterHosts {
+    /// In the router's order.
+    pub names: Vec<String>,
+    places: HashMap<String, usize>,
+}
+
+impl RouterHosts {
+    /// Reads the first line of a router.
+    ///
+    /// # Errors
+    ///
+    /// When it is none, or of another version, or does not name hosts, each once.
+    pub fn read(line: &str) -> Result<Self, Error> {
+        let hello: RouterHello = serde_json::from_str(line)
+            .map_err(|cause| broken(format!("the router's first line is none ({cause})")))?;
+        if hello.router != ROUTER_PROTOCOL {
+            let problem = format!(
+                "the router has version {}, and this fathom speaks {ROUTER_PROTOCOL}",
+                hello.router
+            );
+            return Err(broken(problem));
+        }
+        let names = hello.hosts;
+        let places: HashMap<String, usize> = names.iter().cloned().zip(0..).collect();
+        match places.is_empty() || places.len() < names.len() {
+            true => Err(broken("the router names no host, or one of them twice")),
+            false => Ok(Self { names, places }),
+        }
+    }
+
+    /// What a later line says, and of which host; nothing if it says nothing. None if it is no line of a
+    /// router.
+    pub fn understand(&self, text: &str) -> Option<Option<(usize, FromHost)>> {
+        let spoilt = |cause: serde_json::Error| {
+            FromHost::Gone(format!("its agent said something that is no message ({cause})"))
+        };
+        let of = |name: &str, what: FromHost| Some((*self.places.get(name)?, what));
+        if let Some((name, said)) = RouterLine::of_agent(text) {
+            return Some(of(name, of_agent(said).unwrap_or_else(spoilt)));
+        }
+        match serde_json::from_str::<RouterLine<'_>>(text) {
+            Ok(RouterLine { host, line: Some(said), .. }) => {
+                Some(of(&host, of_agent(said.get()).unwrap_or_else(spoilt)))
+            }
+            Ok(RouterLine { host, gone: Some(why), .. }) => Some(of(&host, FromHost::Gone(why))),
+            Ok(_) => Some(None),
+            // Its agent has spoilt the line; the others go on.
+            Err(cause) => of(named(text)?, spoilt(cause)).map(Some),
+        }
+    }
+}
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -60,21 +113,9 @@ impl Router {
         let mut from = BufReader::new(from);
         let mut line = String::new();
         from.by_ref().take(LONGEST).read_line(&mut line).map_err(failed)?;
-        let hello: RouterHello = serde_json::from_str(&line)
-            .map_err(|cause| broken(format!("the router's first line is none ({cause})")))?;
-        if hello.router != ROUTER_PROTOCOL {
-            let problem = format!(
-                "the router has version {}, and this fathom speaks {ROUTER_PROTOCOL}",
-                hello.router
-            );
-            return Err(broken(problem));
-        }
-        let places: HashMap<String, usize> = hello.hosts.iter().cloned().zip(0..).collect();
-        if places.is_empty() || places.len() < hello.hosts.len() {
-            return Err(broken("the router names no host, or one of them twice"));
-        }
+        let hosts = RouterHosts::read(&line)?;
         from.get_ref().set_read_timeout(None).map_err(failed)?;
-        let names: Arc<[String]> = hello.hosts.into();
+        let names: Arc<[String]> = hosts.names.clone().into();
         let to = Arc::new(Mutex::new(to));
         let pulses = Arc::new(Mutex::new(names.iter().map(|_| Pulse::new()).collect::<Vec<_>>()));
         let (heard, inbox) = channel();
@@ -83,7 +124,7 @@ impl Router {
             thread::Builder::new().name(name.to_owned()).spawn(work).map_err(failed)
         };
         let signs = Arc::clone(&pulses);
-        spawn("router", Box::new(move || hear(from, &places, &signs, &heard)))?;
+        spawn("router", Box::new(move || hear(from, &hosts, &signs, &heard)))?;
         let (own, all, signs) = (Arc::clone(&to), Arc::clone(&names), Arc::clone(&pulses));
         spawn("pulse", Box::new(move || ask(&own, &all, &signs, &ended)))?;
         Ok(Self { to, from: inbox, names, pulses, _asks: asks })
@@ -153,30 +194,10 @@ fn named(line: &str) -> Option<&str> {
     Some(line.strip_prefix(r#"{"host":""#)?.split_once('"')?.0)
 }
 
-/// What a line says, and of which host; nothing if it says nothing. None if it is no line of a router.
-fn understood(text: &str, places: &HashMap<String, usize>) -> Option<Option<(usize, FromHost)>> {
-    let spoilt = |cause: serde_json::Error| {
-        FromHost::Gone(format!("its agent said something that is no message ({cause})"))
-    };
-    let of = |name: &str, what: FromHost| Some((*places.get(name)?, what));
-    if let Some((name, said)) = RouterLine::of_agent(text) {
-        return Some(of(name, of_agent(said).unwrap_or_else(spoilt)));
-    }
-    match serde_json::from_str::<RouterLine<'_>>(text) {
-        Ok(RouterLine { host, line: Some(said), .. }) => {
-            Some(of(&host, of_agent(said.get()).unwrap_or_else(spoilt)))
-        }
-        Ok(RouterLine { host, gone: Some(why), .. }) => Some(of(&host, FromHost::Gone(why))),
-        Ok(_) => Some(None),
-        // Its agent has spoilt the line; the others go on.
-        Err(cause) => of(named(text)?, spoilt(cause)).map(Some),
-    }
-}
-
 /// Reads the router's lines until its end.
 fn hear(
     mut from: BufReader<UnixStream>,
-    places: &HashMap<String, usize>,
+    hosts: &RouterHosts,
     pulses: &Mutex<Vec<Pulse>>,
     heard: &Sender<(usize, FromHost)>,
 ) {
@@ -189,7 +210,7 @@ fn hear(
         }
         let answered = unix_ns();
         let text = String::from_utf8_lossy(&bytes);
-        let Some(said) = understood(&text, places) else { return };
+        let Some(said) = hosts.understand(&text) else { return };
         let Some((host, what)) = said else { continue };
         let mut pulses = locked(pulses);
         pulses[host].hears();

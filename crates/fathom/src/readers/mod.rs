@@ -6,6 +6,9 @@
 //! ours. It opens no target and starts no I/O; simulated devices run for a few I/Os in virtual
 //! time. Names of files in the bytes are followed for reading, as the program follows them.
 
+mod conversations;
+mod results;
+
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -15,25 +18,23 @@ use fathom_core::spec::{Kind, Limit, Pacing, Point, Region, Stream, Workers};
 use fathom_core::{Bytes, Refusal, Span};
 use fathom_engine::sim::{self, GridOptions, Model, StoredMap};
 use fathom_engine::{Devices, Nobody, run_point};
-use fathom_report::document::{self, Conclusion, Document, Ended, Header, Line};
-use fathom_report::page::Level;
-use fathom_report::{csv, export, html, image, markdown, page, terminal, watched};
 
-use crate::agent::message::{self, AgentOrder};
-use crate::agent::words;
 use crate::cli::args::{Args, Command, SweepArgs};
 use crate::cli::described::Described;
 use crate::cli::options::Request;
 use crate::cli::searches::{PeakArgs, SustainArgs};
-use crate::cli::{axes, parts, patterns, rates, values};
+use crate::cli::{axes, comparing, parts, patterns, rates, thresholds, values};
+use crate::commands::ab;
 use crate::dialect::Notes;
 use crate::dialect::diskspd::{self, Invocation, linux, model, point, text, xml};
 use crate::dialect::paths::PathMap;
 use crate::error::Error;
-use crate::import::{self, Imported, Output};
 use crate::resolve::{self, Machine};
 use crate::workload::keys::{self, Table};
 use crate::workload::{Asked, Template};
+
+pub use conversations::{agent, router};
+pub use results::{imported, result, watch};
 
 /// A kind of foreign data, and its reader.
 #[derive(Clone, Copy, Debug)]
@@ -45,12 +46,13 @@ pub struct Reader {
 }
 
 /// All of them.
-pub const ALL: [Reader; 11] = [
+pub const ALL: [Reader; 12] = [
     Reader { name: "result", read: result },
     Reader { name: "watch", read: watch },
     Reader { name: "workload", read: workload },
     Reader { name: "command-line", read: command_line },
     Reader { name: "agent", read: agent },
+    Reader { name: "router", read: router },
     Reader { name: "quantities", read: quantities },
     Reader { name: "diskspd-line", read: diskspd_line },
     Reader { name: "diskspd-profile", read: diskspd_profile },
@@ -69,58 +71,6 @@ const MACHINE: Machine<'_> = Machine {
         CpuPlace { number: 1, package: Some(0), core: Some(1), node: Some(0) },
     ],
 };
-
-/// Reads a result file, and shows it in every format.
-pub fn result(bytes: &[u8]) {
-    if let Ok(document) = document::read(bytes) {
-        show(&document);
-    }
-}
-
-/// Everything that is made from a document.
-fn show(document: &Document) {
-    let lengths = [
-        terminal::document(document, Level::usual(document), &terminal::Style::default()).len(),
-        terminal::document(document, Level::Full, &terminal::Style { width: 40, color: true })
-            .len(),
-        html::document_without_library(document).len(),
-        markdown::document(document, Level::Full).len(),
-        csv::document(document).len(),
-        csv::series::document(document).len(),
-    ];
-    assert!(lengths.iter().all(|&length| length > 0), "{lengths:?}");
-    let _ = (csv::cells(document), export::diskplorer::diskplorer(document));
-    for illustration in page::illustrations(document) {
-        assert!(image::svg(&illustration).starts_with("<svg"));
-    }
-    // The trials that `resume` shows to an experiment.
-    for trial in &document.trials {
-        let _ = trial.record();
-    }
-}
-
-/// Reads the file of a watch, and shows it in every format.
-pub fn watch(bytes: &[u8]) {
-    let Ok(Ok(result)) = watched::read_from(&mut &*bytes) else { return };
-    let page = page::watched(&result, Level::Complete);
-    let lengths = [
-        terminal::page(&page, &terminal::Style { width: 40, color: true }).len(),
-        markdown::page(&page).len(),
-        html::page_without_library(&page).len(),
-    ];
-    assert!(lengths.iter().all(|&length| length > 0), "{lengths:?}");
-}
-
-/// Reads what a coordinator says to an agent, line by line, and the words of its loads.
-pub fn agent(bytes: &[u8]) {
-    for line in bytes.split(|byte| *byte == b'\n') {
-        match message::read(&String::from_utf8_lossy(line)) {
-            Ok(AgentOrder::Prepare(load)) => drop(words::asked(&load)),
-            Ok(_) => {}
-            Err(why) => assert!(!why.is_empty()),
-        }
-    }
-}
 
 /// Reads a workload file, and resolves its description.
 pub fn workload(bytes: &[u8]) {
@@ -179,14 +129,37 @@ fn told(error: &Error) {
     assert!(!error.to_string().is_empty(), "{error:?}");
 }
 
-/// Reads the words of `fathom plan`, and resolves their description. A result file holds such
-/// words, and `resume` reads them.
+/// Reads the words of `fathom plan`, or of any command behind its name, and resolves what they
+/// describe. A result file holds such words, and `resume` and `report` read them.
 pub fn command_line(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let words = words(text);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let Some(request) = request(&words) else { return };
-    let mut described = Described::typed(&request);
+    let of_plan: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let Some(request) = request(&of_plan) {
+        settle_typed(&request);
+    }
+    let Some(mut args) = reread(words.iter().map(String::as_str)) else { return };
+    match &args.command {
+        Command::Plan(plan) => settle_typed(&plan.request),
+        Command::Run(run) => settle_typed(&run.request),
+        Command::Sweep(sweep) => settle_typed(&sweep.request),
+        Command::Peak(peak) => settle_typed(&peak.request),
+        Command::Sustain(sustain) => settle_typed(&sustain.request),
+        Command::Ab(ab) => match ab::sides(ab) {
+            Ok(sides) => sides.iter().for_each(|side| settle_typed(&side.request)),
+            Err(error) => told(&error),
+        },
+        _ => {}
+    }
+    if let Some((consent, results)) = args.of_experiment() {
+        let _ = (consent.in_words(), results.written.in_words());
+    }
+    let _ = args.fail_if();
+}
+
+/// Resolves typed options, for the same targets.
+fn settle_typed(request: &Request) {
+    let mut described = Described::typed(request);
     let settled = described.locate(|_| Ok(None)).and_then(|paths| {
         let targets = paths.iter().map(|path| target(&path.to_string_lossy())).collect();
         let spec = resolve::settle(&described, targets, MACHINE).map_err(|blame| blame.error)?;
@@ -216,15 +189,20 @@ fn words(line: &str) -> Vec<String> {
 
 /// The words as those of `fathom plan`, if they are valid.
 fn request(words: &[&str]) -> Option<Request> {
-    let words = ["fathom", "plan"].iter().chain(words).map(|&word| word.to_owned());
-    match Args::reread(&words.collect::<Vec<_>>()) {
-        Ok(Args { command: Command::Plan(plan) }) => Some(plan.request),
-        Ok(_) => None,
-        Err(error) => {
-            assert!(!error.to_string().is_empty(), "{error:?}");
-            None
-        }
+    match reread(["plan"].into_iter().chain(words.iter().copied()))?.command {
+        Command::Plan(plan) => Some(plan.request),
+        _ => None,
     }
+}
+
+/// The words behind the program's name, if they are valid.
+fn reread<'a>(words: impl Iterator<Item = &'a str>) -> Option<Args> {
+    let line: Vec<String> = ["fathom"].into_iter().chain(words).map(str::to_owned).collect();
+    let args = Args::reread(&line);
+    if let Err(error) = &args {
+        assert!(!error.to_string().is_empty(), "{error:?}");
+    }
+    args.ok()
 }
 
 /// Reads a text as every kind of value that an option may have.
@@ -247,6 +225,10 @@ pub fn quantities(bytes: &[u8]) {
     let _ = (rates::rated_iops(text), rates::rated_bandwidth(text), axes::value(text));
     let _ = (axes::copies(text), axes::pattern_of(text), axes::axis(text));
     let _ = (axes::number("block-size", text), axes::number("duration", text));
+    let _ = (values::watch_interval(text), values::lease(text), values::time_limit(text));
+    let _ = (values::percentile_of(text), values::whole::<u32>(1, 9)(text));
+    let _ = (thresholds::threshold(text), thresholds::metric(text));
+    let _ = (comparing::margin(text), comparing::figure(text), comparing::requirement(text));
     if let Ok(offered) = rates::offered(text) {
         let _ = (offered.figure(), offered.length());
     }
@@ -305,28 +287,6 @@ fn invoked(request: &Invocation) {
             }
         }
         Err(refusal) => panic!("{refusal}\n{written}"),
-    }
-}
-
-/// The most jobs that a file may have.
-const JOBS_MAX: usize = 1 << 14;
-
-/// Reads output of fio or Diskplorer, and shows it.
-pub fn imported(bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes);
-    let read = Output::read("a.json", &text, JOBS_MAX)
-        .and_then(|output| import::import(&[("a.json".to_owned(), output)], 0.05));
-    let Imported { source, found, sentences } = match read {
-        Ok(imported) => imported,
-        Err(refusal) => return refused(&refusal),
-    };
-    let header = Header::imported(env!("CARGO_PKG_VERSION"), &[], 0, source);
-    let last = Conclusion { ended: Ended::Completed, sentences, found: Some(found) };
-    let lines = [Line::Header(Box::new(header)), Line::Conclusion(Box::new(last))];
-    let lines: Vec<String> = lines.iter().map(Line::to_json).collect();
-    match document::read(lines.join("\n").as_bytes()) {
-        Ok(document) => show(&document),
-        Err(error) => panic!("{error}\n{}", lines.join("\n")),
     }
 }
 
