@@ -821,7 +821,7 @@ mod tests {
         assert!(!journal.is_saved() && journal.holds_results());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left over");
         let error = journal.outcome().unwrap_err().to_string();
-        assert!(error.contains("is shown and not saved"), "{error}");
+        assert!(error.contains("its result is only shown"), "{error}");
     }
 
     #[test]
