@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
+use fathom_core::measure::{bucket_of, bucket_start};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -546,7 +547,9 @@ fn check_distribution(times: &Distribution) -> Result<(), String> {
     let bad = || "a distribution contradicts itself".to_owned();
     let rising = times.buckets.windows(2).all(|pair| pair[0].0 < pair[1].0);
     let counts = times.buckets.iter().all(|&(_, n)| n > 0 && n < COUNT_LIMIT);
-    check(rising && counts && times.buckets.len() < 1 << 16, bad)?;
+    let are_buckets =
+        times.buckets.iter().all(|&(start, _)| bucket_start(bucket_of(start)) == Some(start));
+    check(rising && counts && are_buckets && times.buckets.len() < 1 << 16, bad)?;
     let (first, last) = match (times.buckets.first(), times.buckets.last()) {
         (Some(first), Some(last)) => (first.0, last.0),
         _ => {
@@ -557,9 +560,9 @@ fn check_distribution(times: &Distribution) -> Result<(), String> {
     let (min, max) = (times.min_ns.ok_or_else(bad)?, times.max_ns.ok_or_else(bad)?);
     let count = u128::from(times.count());
     let sum = u128::from(min) * count..=u128::from(max) * count;
-    check(first <= min && min <= max && last <= max && sum.contains(&times.sum_ns), bad)?;
+    check(min <= max && last <= max && sum.contains(&times.sum_ns), bad)?;
     // The smallest value lies in the first bucket, so that no bucket is left out of a sum.
-    check(times.buckets.get(1).is_none_or(|second| min < second.0), bad)
+    check(bucket_of(min) == bucket_of(first), bad)
 }
 
 #[cfg(test)]
