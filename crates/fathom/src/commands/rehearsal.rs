@@ -16,13 +16,15 @@ use crate::live::clock;
 const LONG: Span = Span::from_secs(600);
 /// The real time of the rehearsal.
 const LOOK: Duration = Duration::from_millis(200);
+/// On a busy machine a rehearsal may have no CPU for all of its time.
+const TRIES: u32 = 5;
 
 /// The real time of a run of this much virtual time that begins with this point, in a line; none if
 /// it is short, or not simulated. The run itself repeats the rehearsed part.
 pub fn forecast(place: &Place, point: &Point, all: Span) -> Option<String> {
     match place {
         Place::Simulated { options, .. } if LONG <= all => {
-            let real = real_time(options, point, all)?;
+            let real = (0..TRIES).find_map(|_| real_time(options, point, all))?;
             Some(format!(
                 "real     about {} for {} of virtual time, at the pace of its first moments on this \
                  machine, as busy as it is",
