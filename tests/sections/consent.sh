@@ -385,34 +385,36 @@ for option in html csv svg png; do
 done
 
 # The programs that have the file open are named.
-sleep 30 3<>theirs &
+sleep 600 3<>theirs &
 process=$!
 wait_until 60 grep -q sleep "/proc/$process/comm"
 run_fathom run theirs "${short[@]}" --overwrite
 check "who has a file open is told" says "theirs is in use by sleep \($process, open for writing\)"
-kill "$process"
+kill "$process" || true
 
 # A program that opens the target during a sweep is reported. It stops the sweep if the sweep must not
 # continue.
 head -c 4M /dev/urandom >long
-sweeping() { # RESULT OPTIONS...: a sweep of which a trial is in the file, as $process
+sweeping() { # RESULT OPTIONS...: a sweep of which a trial is in the file, stopped there, as $process
   local result=$1
   shift
   "$fathom" sweep "$@" --axis queue-depth=1,2,3,4,5,6 --read-share 0% -d 1s --warm-up 0s --yes \
     --out "$result" >"$out" 2>&1 &
   process=$!
   wait_until 60 bash -c "[[ \$(grep -c '\"line\":\"trial\"' $result) -ge 1 ]]"
+  kill -STOP "$process"
 }
-ends() { # the sweep, with its status in $status
+ends() { # the sweep goes on to its end, with its status in $status
   status=0
+  kill -CONT "$process"
   wait "$process" || status=$?
   sed 's/^/  /' "$out"
 }
 sweeping opened.jsonl long --overwrite
-sleep 30 3<>long &
+sleep 600 3<>long &
 reader=$!
 ends
-kill "$reader"
+kill "$reader" || true
 check "who opens a target in the middle of a sweep is told" says "long is in use by sleep \($reader, open for writing\)"
 check "and once" test "$(grep -c 'long is in use by' "$out")" -eq 1
 check "and the sweep goes on to its end" status_is 0 4

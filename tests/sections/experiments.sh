@@ -64,6 +64,8 @@ load_is() { # LOW HIGH
   sleep 0.5
   experiment peak "$limit" -b 4k --objective 'p99<=50ms' -d 4s --warm-up 1s --rate 1k --up-to 4k \
     --tolerance 2% --official none
+  # It took longer than it may: a slow machine, of which nothing can be told.
+  ! status_is 124 || return 2
   status_is 0 4 || return 1
   choice=$(found .choice)
   # Not even the lowest load met the objective.
@@ -83,7 +85,7 @@ steady_is() { # LOW HIGH ROUND
   # Rounds that scatter are not steady.
   [[ $(found .steadiness.mean) != null ]] || return 2
   # Well above 500: 3,000 if the machine keeps up, and up to 300 more after each pause between two rounds.
-  near "$(found '.rounds[4].value.value')" 1000 3400 && near "$(found .steadiness.mean)" "$1" "$2" &&
+  near "$(found '.rounds[4].value.value')" 2700 3400 && near "$(found .steadiness.mean)" "$1" "$2" &&
     between "$(found '.steady_from // 0')" "$3" 1000
 }
 reached "sustain on a burst credit: the burst is not called steady, what follows is" steady_is 480 520 7
@@ -94,19 +96,20 @@ sleep 8
 experiment sustain "$burst" -b 4k -q 8 -d 500ms --warm-up 0s --at-least 4s --rounds 8
 # On a busy machine, rounds that scatter are not called steady, and then there is nothing to be cautious about.
 check "sustain that ends within the credit: comes to a conclusion" \
-  concludes "^(Steady|Level so far|Level since|Not steady|Whether it is steady is unknown)"
+  concludes "^(Steady|Level so far|Level since|Not steady|No steady state|Whether it is steady is unknown)"
 cautious() { ! concludes '^Steady' || concludes 'A credit or a cache that lasts for longer than'; }
 check "sustain that ends within the credit: says what it cannot know" cautious
 
 run_fathom prepare data --size 16m
 small=(--overwrite -d 100ms --warm-up 0s)
+patience=1200
 rounds=(--at-least 0s --rounds 5)
 for test in iops throughput latency demand-intensity; do
   experiment sustain data "${small[@]}" "${rounds[@]}" --test $test
   check "sustain --test $test on a file: comes to its end" status_is 0 4
   # On a busy machine, rounds that scatter are neither shown to be steady nor shown to be anything else.
   check "sustain --test $test on a file: and to a conclusion" \
-    concludes "^(Steady|Level so far|Level since|Not steady|Whether it is steady is unknown)"
+    concludes "^(Steady|Level so far|Level since|Not steady|No steady state|Whether it is steady is unknown)"
   check "sustain --test $test on a file: has written everything twice before" test "$(jq -s \
     '[.[] | select(.line == "trial" and .place.role == "preparation") | .workers[].cells[].write.bytes] | add' \
     "$result")" = $((32 << 20))

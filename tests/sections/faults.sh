@@ -20,13 +20,13 @@ if command -v qemu-storage-daemon >/dev/null; then
   serve "$disk" -- --blockdev "$null,node-name=n0" \
     --blockdev driver=blkdebug,node-name=d0,image=n0,inject-error.0.event=none,inject-error.0.iotype=read,inject-error.0.errno=5,inject-error.0.sector=2048,inject-error.1.event=none,inject-error.1.iotype=write,inject-error.1.errno=28,inject-error.1.sector=4096 \
     --export "type=fuse,id=e0,node-name=d0,mountpoint=$disk,writable=on"
-  measure "$disk" -b 64k --pattern sequential -q 4 --warm-up 0s -d 1s --size 64m
+  measure "$disk" -b 64k --pattern sequential -q 4 --stop-after 1024ios --size 64m
   owes "a bad sector"
   check "a bad sector: counted" between "$(trial failures)" 1 1e9
   check "a bad sector: all failures are at its place, with EIO" test "$(trial \
     'kept | length > 0 and all(.offset_bytes == 1048576 and .failure.errno == 5 and .direction == "read" and .target == 0)')" = true
   check "a bad sector: the rest was read" between "$(trial ios)" 100 1e9
-  measure "$disk" -b 64k --pattern sequential -q 4 --read-share 0% --overwrite --warm-up 0s -d 1s --size 64m
+  measure "$disk" -b 64k --pattern sequential -q 4 --read-share 0% --overwrite --stop-after 1024ios --size 64m
   owes "a full disk"
   check "a full disk: ENOSPC at its place" test "$(trial \
     'kept | length > 0 and all(.offset_bytes == 2097152 and .failure.errno == 28 and .direction == "write")')" = true
@@ -47,14 +47,14 @@ done_with_faults() {
 
 for backend in uring aio sync; do
   fault "eio-$backend" eio-at=8388608 eio-length=65536
-  measure "$folder/data" -b 16k -q 4 --pattern sequential --backend $backend --warm-up 0s -d 1s
+  measure "$folder/data" -b 16k -q 4 --pattern sequential --backend $backend --stop-after 4096ios
   owes "EIO by $backend"
   check "EIO by $backend: at its place" test "$(trial \
     'kept | length > 0 and all(.offset_bytes >= 8388608 and .offset_bytes < 8454144 and .failure.errno == 5)')" = true
   done_with_faults
 
   fault "short-$backend" short-at=33554432
-  measure "$folder/data" -b 16k -q 4 --pattern sequential --backend $backend --warm-up 0s -d 1s
+  measure "$folder/data" -b 16k -q 4 --pattern sequential --backend $backend --stop-after 4096ios
   owes "short reads by $backend"
   check "short reads by $backend: half of the block" test "$(trial \
     'kept | length > 0 and all(.offset_bytes >= 33554432 and .failure.short_bytes == 8192)')" = true
@@ -83,7 +83,7 @@ check "a stall: the p99 of the response time shows it, that of the service time 
 done_with_faults
 
 fault full full-after=8388608
-measure "$folder/data" -b 64k -q 4 --read-share 0% --overwrite --warm-up 0s -d 1s
+measure "$folder/data" -b 64k -q 4 --read-share 0% --overwrite --stop-after 1024ios
 owes "no space left"
 check "no space left: ENOSPC" test "$(trial 'kept | length > 0 and all(.failure.errno == 28)')" = true
 check "no space left: what was written before counts" between "$(trial bytes)" 8000000 8388608

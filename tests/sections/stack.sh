@@ -110,7 +110,8 @@ result=$FATHOM_BED/other.jsonl
 check "the other one sees it too" found concurrent-fathom suspect
 beside touch data
 check "a file that others write is told" found target-written-by-others suspect
-replace() { cp data data.new && mv data data.old && mv data.new data; }
+cp data data.new
+replace() { mv data data.old && mv data.new data; }
 beside replace
 check "a file that was replaced is void" found target-replaced void
 

@@ -15,7 +15,7 @@ for try in 1 2 3; do
   done
 done
 f inspect-nvme inspect /dev/nvme0n1
-r nvme /dev/nvme0n1 -q 8 --warm-up 0s -d 1s
+r nvme /dev/nvme0n1 -q 8 --stop-after 500ios
 f inspect-null inspect /dev/nullb0
-r null /dev/nullb0 -q 1 --warm-up 0s -d 1s
-r write /dev/nullb0 -q 4 --read-share 0% --destroy /dev/nullb0 --warm-up 0s -d 1s
+r null /dev/nullb0 -q 1 --stop-after 500ios
+r write /dev/nullb0 -q 4 --read-share 0% --destroy /dev/nullb0 --stop-after 500ios

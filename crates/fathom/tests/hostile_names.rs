@@ -176,7 +176,8 @@ fn on_a_terminal_with_color_a_name_steers_nothing_either() {
         };
         let text = stdout(&output);
         let has_color = text.contains("\u{1b}[");
-        assert!(has_color || words.contains("--read-share"), "it is a terminal: {text:?}");
+        let is_refused = words.contains("--read-share") || words.contains("--size");
+        assert!(has_color || is_refused, "it is a terminal: {text:?}");
         for steers in
             ["\u{1b}]0;title", "\u{1b}[8m", "\u{9b}", "\u{7}", "\nerror: forged", "\u{202e}"]
         {

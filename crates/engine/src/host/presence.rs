@@ -31,7 +31,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// The longest time for a check of the targets: the measurement does not wait for a target that
 /// hangs.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 1 });
 
 /// The open files by which other processes see this run, and through which it observes its targets.
 /// A separate thread owns them, so that a target that hangs stops only that thread.
