@@ -361,7 +361,7 @@ exec 5>&-
 # The same from the middle of a run: the trial is saved before anything is printed about it.
 mkfifo silent
 exec 5<>silent
-env --default-signal=INT "$fathom" run here -d 10s --warm-up 0s --out silent.jsonl >"$out" 2>silent &
+env --default-signal=INT "$fathom" run here -d 2s --warm-up 0s --out silent.jsonl >"$out" 2>silent &
 process=$!
 has_workers() { cat "/proc/$process/task/"*/comm | grep -qE '^fathom-[0-9]+$'; }
 check "a run whose output will not be read" wait_until 60 has_workers
