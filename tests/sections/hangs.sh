@@ -355,7 +355,7 @@ ends_by_signals() {
   has_ended "$process"
 }
 sleep 2
-check "Ctrl-C twice where nobody reads what is said" wait_until 30 ends_by_signals
+check "Ctrl-C, again if need be, where nobody reads what is said" wait_until 30 ends_by_signals
 wait "$process" || true
 exec 5>&-
 # The same from the middle of a run: the trial is saved before anything is printed about it.
@@ -369,7 +369,7 @@ dd if=/dev/zero of=silent bs=4k count=64 oflag=nonblock 2>/dev/null || true
 dd if=/dev/zero of=silent bs=1 count=8192 oflag=nonblock 2>/dev/null || true
 check "nobody reads what is said: the trial is in the file" \
   wait_until 60 bash -c '[[ $(grep -c "\"line\":\"trial\"" silent.jsonl) -eq 1 ]]'
-check "nobody reads what is said: Ctrl-C twice ends it" wait_until 30 ends_by_signals
+check "nobody reads what is said: Ctrl-C, again if need be, ends it" wait_until 30 ends_by_signals
 wait "$process" || true
 exec 5>&-
 end_attempts
