@@ -25,6 +25,17 @@ const TRIAL_SLEEPS: u32 = 8;
 /// in a fraction of a millisecond.
 const READINGS: u32 = 10_000;
 
+/// The length of a calibration: the counter and the kernel's clock are read together to some 50 ns
+/// at either end of it, so that their ratio is known to some 10 ppm.
+const CALIBRATION: Span = Span::from_ms(10);
+/// The largest error of a calibration that is accepted. The kernel's clock itself may be slewed by
+/// 500 ppm.
+const CALIBRATION_ERROR: f64 = 50e-6;
+/// How often a calibration is tried to be as exact: each try is longer by [`CALIBRATION`].
+const CALIBRATION_TRIES: u32 = 20;
+/// How many readings look for one that nothing has interrupted.
+const PAIRS: u32 = 100;
+
 /// A monotonic clock in nanoseconds. All clocks of the process share one origin and one calibration.
 #[derive(Clone, Debug)]
 pub struct Clock {
@@ -34,9 +45,10 @@ pub struct Clock {
 #[derive(Clone, Debug)]
 enum ClockSource {
     /// The time stamp counter, calibrated against the kernel's clock when the process first asks:
-    /// the number of nanoseconds that 2^32 of its steps take. That is exact to 1 in 10^9, a
-    /// thousand times as exact as the calibration, and needs one multiplication for a reading;
-    /// quanta's own scale, which may be shifted by any amount, needs some ten instructions more.
+    /// the number of nanoseconds that 2^32 of its steps take. That is exact to 1 in 10^9, much
+    /// more than the calibration, and needs one multiplication for a reading. quanta's own scale
+    /// needs some ten instructions more, and is wrong by 1 in 1000 if another program gets the CPU
+    /// between its last two readings.
     Counter { counter: quanta::Clock, scale: u64 },
     /// The kernel's monotonic clock.
     Monotonic,
@@ -65,8 +77,12 @@ impl Clock {
         if before <= reading && reading <= after {
             return Self { source: ClockSource::Monotonic };
         }
-        let scale = counter.delta_as_nanos(0, 1 << 32);
-        Self { source: ClockSource::Counter { counter, scale } }
+        match Calibration::measure(&counter) {
+            Some(calibration) => {
+                Self { source: ClockSource::Counter { counter, scale: calibration.scale } }
+            }
+            None => Self { source: ClockSource::Monotonic },
+        }
     }
 
     /// The current time.
@@ -107,6 +123,65 @@ impl Clock {
             resolution_ns: smallest_step.min(elapsed.max(1)) as f64,
             cost_ns: elapsed as f64 / f64::from(READINGS),
         }
+    }
+}
+
+/// The rate of the time stamp counter.
+#[derive(Clone, Copy, Debug)]
+struct Calibration {
+    /// Nanoseconds of 2^32 steps.
+    scale: u64,
+    /// The largest relative error of it.
+    error: f64,
+}
+
+impl Calibration {
+    /// Compares the counter with the kernel's clock. `None` if that cannot be done exactly enough
+    /// because something interrupts every reading.
+    fn measure(counter: &quanta::Clock) -> Option<Self> {
+        let begin = Pair::read(counter);
+        (0..CALIBRATION_TRIES).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_nanos(CALIBRATION.0));
+            let calibration = Self::between(begin, Pair::read(counter))?;
+            (calibration.error <= CALIBRATION_ERROR).then_some(calibration)
+        })
+    }
+
+    /// The rate between two readings of both clocks. `None` if either stood still.
+    fn between(begin: Pair, end: Pair) -> Option<Self> {
+        let steps = end.counter.checked_sub(begin.counter).filter(|&steps| steps > 0)?;
+        let time = end.kernels.checked_sub(begin.kernels).filter(|&time| time > 0)?;
+        let scale = (u128::from(time) << 32) / u128::from(steps);
+        let error = (begin.width + end.width) as f64 / time as f64;
+        Some(Self { scale: u64::try_from(scale).ok()?, error })
+    }
+}
+
+/// A reading of the time stamp counter and of the kernel's clock.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    counter: u64,
+    /// The kernel's time before the counter was read.
+    kernels: u64,
+    /// The largest time by which the counter was read later.
+    width: u64,
+}
+
+impl Pair {
+    /// The closest of many readings: most are apart by two calls, one that was interrupted by
+    /// milliseconds.
+    fn read(counter: &quanta::Clock) -> Self {
+        let read = |_| {
+            let kernels = monotonic();
+            let counter = counter.raw();
+            Self { counter, kernels, width: monotonic().saturating_sub(kernels) }
+        };
+        (1..PAIRS).map(read).fold(
+            read(0),
+            |best, next| {
+                if next.width < best.width { next } else { best }
+            },
+        )
     }
 }
 
@@ -174,6 +249,34 @@ mod tests {
             ours as f64 > kernels as f64 * 0.999,
             "{ours} ns of ours, {kernels} of the kernel's"
         );
+    }
+
+    #[test]
+    fn an_interrupted_reading_does_not_calibrate() {
+        let pair = |counter, kernels, width| Pair { counter, kernels, width };
+        // 2 GHz: 2^32 steps take 2^31 ns.
+        let exact = Calibration::between(pair(0, 500, 50), pair(20_000_000, 10_000_500, 50));
+        let exact = exact.expect("both went on");
+        assert_eq!((exact.scale, exact.error), (1 << 31, 100.0 / 1e7));
+        // The kernel's clock was read, then something else ran for 2 ms, then the counter was read.
+        let late = Calibration::between(pair(0, 500, 50), pair(24_000_000, 10_000_500, 2_000_050));
+        let late = late.expect("both went on");
+        assert!(late.error > CALIBRATION_ERROR, "{late:?}");
+        // The error that is told covers the one that was made.
+        assert!((1.0 - late.scale as f64 / exact.scale as f64).abs() <= late.error, "{late:?}");
+        assert!(Calibration::between(pair(7, 0, 0), pair(7, 10, 0)).is_none());
+        assert!(Calibration::between(pair(7, 5, 0), pair(8, 5, 0)).is_none());
+    }
+
+    #[test]
+    fn two_calibrations_agree_within_their_errors() {
+        let counter = quanta::Clock::new();
+        let all: Vec<_> = (0..3).filter_map(|_| Calibration::measure(&counter)).collect();
+        for (a, b) in all.iter().zip(all.iter().skip(1)) {
+            let apart = (a.scale as f64 / b.scale as f64 - 1.0).abs();
+            // Between the two the kernel may have slewed its clock.
+            assert!(apart <= a.error + b.error + 500e-6, "{a:?} {b:?}");
+        }
     }
 
     #[test]
