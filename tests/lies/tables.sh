@@ -275,7 +275,7 @@ from_guest bad-block "One block of the disk cannot be read" must="io-errors void
 from_guest flaky "The disk fails every second second" must="io-errors void" never="short-ios lost-ios cached-below $limits"
 from_guest misaligned-volume "A volume begins at sector 3 of its disk" must=misaligned never="cached-below $errors $limits"
 from_guest suspended "The volume is suspended for a second" must="stall|process-stopped" never="cached-below $errors $limits"
-from_guest pulled-out "The disk is pulled out" must="device-gone|io-errors|gave-up void" never="sound cached-below $limits"
+from_guest pulled-out "The disk is pulled out" must="device-gone|io-errors|gave-up void" never="cached-below $limits"
 
 group=truths
 truth prepared-reads "Random reads of a prepared file" made=plain run="@ -q 4 $short"

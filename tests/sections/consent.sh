@@ -15,10 +15,10 @@ disk() { # NAME SIZE [OPTIONS OF losetup...]: a file of random bytes and its loo
 refused() { # SENTENCE REGEX FILE ARGUMENTS OF fathom
   local sentence=$1 words=$2 file=$3 before
   shift 3
-  sync
+  sync "$file"
   before=$(sha256sum <"$file")
   run_fathom "$@"
-  sync
+  sync "$file"
   # A result that cannot be resumed has its own exit code, and so does a name that does not exist.
   check "$sentence: exit code" status_is 2 3 5
   check "$sentence: says why" says "$words"

@@ -106,7 +106,7 @@ twice() { # NAME LOST FAULTS... -- OPTIONS...
   local name=$1 lost=$2
   shift 2
   hang "$name" "$@" -d 10m
-  wait_until 60 it_hangs || true
+  wait_until 600 it_hangs || true
   # An interval ends in which no I/O comes back.
   sleep 2
   kill -INT "$process"
@@ -184,7 +184,7 @@ ends() { # NAME CODES SIGNALS FAULT -- ARGUMENTS, where @ is the folder that han
     sleep 3
   fi
   if [[ $signals -gt 0 && $late -eq 0 ]]; then
-    wait_until 60 it_hangs || true
+    wait_until 600 it_hangs || true
     sleep 0.3
   fi
   for ((; signals > 0; signals--)); do
@@ -363,7 +363,7 @@ mkfifo silent
 exec 5<>silent
 env --default-signal=INT "$fathom" run here -d 2s --warm-up 0s --out silent.jsonl >"$out" 2>silent &
 process=$!
-has_workers() { cat "/proc/$process/task/"*/comm | grep -qE '^fathom-[0-9]+$'; }
+has_workers() { has_ended "$process" || cat "/proc/$process/task/"*/comm | grep -qE '^fathom-[0-9]+$'; }
 check "a run whose output will not be read" wait_until 60 has_workers
 dd if=/dev/zero of=silent bs=4k count=64 oflag=nonblock 2>/dev/null || true
 dd if=/dev/zero of=silent bs=1 count=8192 oflag=nonblock 2>/dev/null || true

@@ -209,7 +209,7 @@ rm r.jsonl.saved-1
 mkdir full
 mount -t tmpfs -o size=8m tmpfs full
 later "umount $FATHOM_BED/full"
-start full/r.jsonl quick work "${small[@]}"
+start full/r.jsonl quick work --size 32m --duration 3s --warm-up 100ms
 wait_until 60 bash -c 'grep -q "\"line\":\"trial\"" full/r.jsonl'
 dd if=/dev/zero of=full/filler bs=64k status=none 2>/dev/null || true
 ended

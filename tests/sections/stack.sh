@@ -29,7 +29,7 @@ check "the report says so of the layer" says "through the page cache to its file
 # A device that does not count its I/Os.
 echo 0 >"/sys/block/$name/queue/iostats"
 losetup --direct-io=on "$loop" 2>/dev/null || true
-measure "$loop" "${short[@]}"
+measure "$loop" --warm-up 0s --stop-after 1000ios
 check "a device that counts nothing is not void" status_is 0
 check "it is said that nothing could be compared" unchecked cached-below
 echo 1 >"/sys/block/$name/queue/iostats"
@@ -56,14 +56,13 @@ if [[ -e $blkio/cgroup.procs ]] && mkdir "$group" 2>/dev/null; then
       cat "$out"
     }
     governs() {
-      local try
-      for try in 1 2 3; do
-        in_group "$loop" -q 4 --warm-up 1s -d 3s
-        ! found cgroup-limit suspect || return 0
-      done
+      in_group "$loop" -q 4 --warm-up 1s -d 3s
+      if found cgroup-limit suspect; then return 0; fi
+      # On a busy machine it is further away.
+      if found cgroup-limit note; then return 2; fi
       return 1
     }
-    check "a limit that governs is suspect" governs
+    reached "a limit that governs is suspect" governs
     check "it is named with its figure and its file" bash -c \
       "grep -q '200 reads/s at $name ($group/blkio.throttle.read_iops_device)' '$result'"
     in_group "$loop" --rate 20 --warm-up 0s -d 1s
@@ -90,10 +89,10 @@ fi
 
 # Other programs at the target. The checks wait for the lock that a run has on its file.
 marked() { grep -q "OFDLCK.*:$(stat -c %i data) " /proc/locks; }
-beside() { # COMMAND...: while data is read for 6 s
+beside() { # COMMAND...: while data is read for 15 s
   results_made=$((results_made + 1))
   result=$FATHOM_BED/result-$results_made.jsonl
-  "$fathom" run data --warm-up 0s -d 6s --interval 500ms --out "$result" >"$out" 2>&1 &
+  "$fathom" run data --warm-up 0s -d 15s --interval 500ms --out "$result" >"$out" 2>&1 &
   local reader=$!
   wait_until 60 marked
   sleep 1.5

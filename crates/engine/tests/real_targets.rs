@@ -377,9 +377,14 @@ fn each_stream_has_its_own_targets_and_its_own_results() {
             Vec::from([files[2].clone(), files[0].clone()]),
             Vec::from([files[1].clone(), read_only.clone()]),
         ];
-        let devices = Devices::Real { streams: &open, backend };
         let never = AtomicBool::new(false);
-        let record = run_point(&point, devices, &never, &mut Log::default()).unwrap();
+        let run = || {
+            let devices = Devices::Real { streams: &open, backend };
+            run_point(&point, devices, &never, &mut Log::default()).unwrap()
+        };
+        // On a busy machine its first write may take all of a window.
+        let record = (0..100).map(|_| run()).find(|record| 0 < record.errors());
+        let record = record.expect("one of a hundred windows has a failure");
         assert!(record.ledger().balances());
         let cells = |stream| {
             let workers = record.workers.iter().filter(move |worker| worker.stream == stream);

@@ -123,7 +123,7 @@ fn a_load_is_prepared_begins_when_it_is_told_to_and_is_recorded_here_and_there()
     let place = Place::new();
     let data = place.prepared("data", 8);
     let mut one = Coordinator::greeted(&place, PATIENT);
-    one.say(&prepare(&["data", "-q", "2", "-d", "1s", "--warm-up", "0s", "--seed", "7"]));
+    one.say(&prepare(&["data", "-q", "2", "-d", "3s", "--warm-up", "0s", "--seed", "7"]));
     let prepared = one.until("prepared");
     let target = &prepared["targets"][0];
     assert_eq!(target["facts"]["path"], data.canonicalize().unwrap().to_str().unwrap());

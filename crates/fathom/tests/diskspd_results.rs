@@ -96,7 +96,7 @@ fn the_text_adds_up() {
 
 #[test]
 fn the_xml_adds_up_and_can_be_run_again() {
-    let place = Place::new();
+    let place = Place::in_memory();
     // A file that -c has just created has no data to lose.
     let output = place.run(&[
         "diskspd",
@@ -140,7 +140,7 @@ fn the_xml_adds_up_and_can_be_run_again() {
 
 #[test]
 fn threads_that_serve_all_targets_have_a_row_for_each() {
-    let place = Place::new();
+    let place = Place::in_memory();
     place.prepared("a.dat", 1);
     place.prepared("b.dat", 1);
     for (words, noted) in [(&["-F2", "-o4"][..], true), (&["-F2", "-O3"], false)] {
@@ -200,7 +200,7 @@ fn threads_draw_the_target_of_each_io_by_weight() {
 
 #[test]
 fn threads_do_what_each_target_asks_for() {
-    let place = Place::new();
+    let place = Place::in_memory();
     place.prepared("data.mdf", 1);
     place.prepared("log.ldf", 1);
     let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/diskspd/pool.xml");
@@ -408,7 +408,7 @@ fn starts(trace: &str, wanted: &[&str]) -> Vec<i64> {
 
 #[test]
 fn load_goes_on_in_the_cool_down() {
-    let place = Place::new();
+    let place = Place::in_memory();
     place.prepared("a.dat", 1);
     let words = ["diskspd", "-b4K", "-r", "-o1", "-W0", "-d1", "-C1", "--trace", "t.csv", "a.dat"];
     let text = ran(&place.run(&words));
@@ -422,7 +422,7 @@ fn load_goes_on_in_the_cool_down() {
 
 #[test]
 fn bursts_pause_with_and_without_a_limit() {
-    let place = Place::new();
+    let place = Place::in_memory();
     place.prepared("a.dat", 1);
     let trace = |words: &[&str], name: &str| {
         let rest = ["-b4K", "-r", "-W0", "-d1", "--trace", name, "--out"];

@@ -184,6 +184,15 @@ fn until_loaded(place: &Place, name: &str) {
     }
 }
 
+/// When all of [`THREE`] have been under load for some seconds. One that has not begun has nothing to
+/// tell when it is ended.
+fn until_all_loaded(place: &Place) {
+    for (name, ..) in THREE {
+        until_loaded(place, name);
+    }
+    std::thread::sleep(Duration::from_secs(3));
+}
+
 /// fathom on hosts that all have a file of 4 MiB, when it has said something.
 fn begun(
     place: &Place,
@@ -363,6 +372,7 @@ fn a_coordinator_that_is_killed_leaves_no_load_behind() {
     let place = Place::new();
     let args = ["run", "data", "-q", "1", "-d", "1h", "--warm-up", "0s"];
     let (router, running) = begun(&place, &THREE, &args, "IOPS");
+    until_all_loaded(&place);
     running.kill();
     // All agents end, which the router waits for.
     router.end();
@@ -378,6 +388,7 @@ fn an_interrupted_load_ends_on_all_hosts_and_is_kept() {
     let place = Place::new();
     let args = ["run", "data", "-q", "1", "-d", "1h", "--warm-up", "0s"];
     let (router, running) = begun(&place, &THREE, &args, "IOPS");
+    until_all_loaded(&place);
     running.signal("INT");
     let (status, _, said) = running.end();
     assert_eq!(status.code(), Some(130), "{said}");

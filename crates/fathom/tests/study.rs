@@ -414,7 +414,7 @@ fn the_threads_of_best_practice_may_be_tied_to_cpus() {
     let place = Place::new();
     place.prepared("data", 16);
     let study = ["study", "best-practice", "data", "--overwrite", "--yes", "--cpus", "0"];
-    let short = ["--warm-up", "0", "--duration", "200ms", "--official", "1s", "--up-to", "2"];
+    let short = ["--warm-up", "0", "--duration", "200ms", "--official", "10s", "--up-to", "2"];
     let plan = |more: &[&str]| {
         let words = [&["study", "best-practice", "data", "--overwrite", "--plan"], more].concat();
         let output = place.run(&words);
