@@ -76,6 +76,8 @@ fn ended(result: Result<u8, Error>) -> ExitCode {
         match &error {
             // It has its own lines, and says itself that it is an error.
             Error::Workload(text) => output::note_text(text),
+            // The answer, which is the last line on the same terminal, says it.
+            Error::Failed(_) | Error::Undecided(_) if output::answer_is_seen() => {}
             other => output::complain(&format!("error: {other}")),
         }
         error.exit_code()

@@ -167,6 +167,19 @@ fn harmless(text: &str, color: bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Whether the answer was printed.
+static IS_ANSWERED: AtomicBool = AtomicBool::new(false);
+
+/// Remembers that the answer was printed with [`say`].
+pub fn has_answered() {
+    IS_ANSWERED.store(true, Ordering::SeqCst);
+}
+
+/// Whether the answer was printed on the terminal that shows errors.
+pub fn answer_is_seen() -> bool {
+    IS_ANSWERED.load(Ordering::SeqCst) && is_terminal() && io::stderr().is_terminal()
+}
+
 /// Prints an error on stderr, wrapped between words on a terminal: the terminal itself would break
 /// inside words.
 pub fn complain(line: &str) {

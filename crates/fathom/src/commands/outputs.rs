@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use fathom_core::facts::Answer;
 use fathom_core::{typed_path, typed_word};
 use fathom_report::document::{Command, Document, Line, Threshold};
-use fathom_report::page::{Level, Page};
+use fathom_report::page::{Level, Page, Sentence};
 use fathom_report::promises::promises;
 use fathom_report::summary::summary;
 use fathom_report::terminal;
@@ -43,9 +43,21 @@ pub fn show(page: &Page, width: Option<u16>) -> Result<(), Error> {
     style.width = width.map_or(style.width, usize::from);
     output::say_text(terminal::page(page, &style).trim_end_matches('\n'))?;
     let Some(answer) = &page.answer else { return Ok(()) };
+    if width.is_none() {
+        return say_last(answer);
+    }
     output::say("")?;
-    let style = if width.is_some() { style } else { style_of_answer() };
     output::say_text(&terminal::line(answer, &style))
+}
+
+/// Says an answer, which is the last that is said.
+///
+/// # Errors
+///
+/// When stdout does not take it.
+pub fn say_last(answer: &Sentence) -> Result<(), Error> {
+    output::say("")?;
+    output::say_text(&terminal::line(answer, &style_of_answer()))
 }
 
 /// The destinations of the results, fixed before anything is measured.
@@ -255,7 +267,9 @@ fn without_sides(typed: &str) -> Error {
 ///
 /// When stdout does not take it.
 pub fn say_answer(document: &Document) -> Result<(), Error> {
-    output::say_text(terminal::answer(document, &style_of_answer()).trim_end_matches('\n'))
+    output::say_text(terminal::answer(document, &style_of_answer()).trim_end_matches('\n'))?;
+    output::has_answered();
+    Ok(())
 }
 
 /// Says where the figures from before a failure are, or removes a file without a result.

@@ -13,12 +13,15 @@ use fathom_core::Span;
 use fathom_core::facts::LayerKind;
 use fathom_engine::host;
 use fathom_engine::watch::{self, DiskWatch, EventsMissing, PUMP, WatchedDisk};
+use fathom_report::page::{self, Level};
+use fathom_report::watched::{WatchHeader, WatchedResult};
 
+use super::outputs;
 use crate::cli::args::Watch;
 use crate::error::{Error, exit};
 use crate::watch::Seen;
 use crate::watch::lines::Lines;
-use crate::watch::result::ResultFile;
+use crate::watch::result::{ResultFile, header};
 use crate::watch::screen::Screen;
 use crate::watch::sum::Sum;
 use crate::watch::table::{CsvTable, Form};
@@ -29,6 +32,7 @@ struct WatchOutputs {
     view: View,
     table: Option<CsvTable>,
     result: Option<ResultFile>,
+    header: WatchHeader,
     sum: Sum,
 }
 
@@ -56,12 +60,26 @@ pub fn perform(args: &Watch) -> Result<u8, Error> {
     let mut child = start(&args.command)?;
     let begun = Instant::now();
     let outcome = watched(args, &mut watch, &names, &mut outputs, &mut child);
-    let WatchOutputs { view, result, sum, .. } = outputs;
+    let WatchOutputs { view, result, sum, header, .. } = outputs;
+    let is_seen = !matches!(view, View::Nothing);
     // The terminal is given back before anything else is said.
     drop(view);
     let code = finish(args, &watch, &sum, begun.elapsed(), child, outcome)?;
     result.map_or(Ok(()), |file| file.end(child_code(args, code)))?;
+    answer(&sum.result(header, &watch), is_seen)?;
     Ok(code)
+}
+
+/// Says the answer last of all: where the intervals were seen, and otherwise on stderr, because stdout
+/// is the command's or the file's.
+fn answer(result: &WatchedResult, is_seen: bool) -> Result<(), Error> {
+    let Some(answer) = page::watched(result, Level::Short).answer else { return Ok(()) };
+    if is_seen {
+        return outputs::say_last(&answer);
+    }
+    output::note("");
+    output::note(&answer.text);
+    Ok(())
 }
 
 fn child_code(args: &Watch, code: u8) -> Option<i32> {
@@ -75,7 +93,8 @@ fn open(args: &Watch, watch: &DiskWatch, names: &[String]) -> Result<WatchOutput
         let host = host::host().name;
         CsvTable::create(path, form, names, &host)
     });
-    let result = args.out.as_ref().map(|path| ResultFile::create(path, watch, args.interval));
+    let header = header(watch, args.interval);
+    let result = args.out.as_ref().map(|path| ResultFile::create(path, &header));
     let (table, result) = (table.transpose()?, result.transpose()?);
     let of_file = [&args.csv, &args.out].into_iter().flatten().any(|path| output::is_stdout(path));
     let is_watched = io::stdin().is_terminal() && output::is_terminal() && !of_file;
@@ -92,7 +111,7 @@ fn open(args: &Watch, watch: &DiskWatch, names: &[String]) -> Result<WatchOutput
         let width = output::is_terminal().then(output::width);
         View::Lines(Lines::new(width, longest.unwrap_or(0)))
     };
-    Ok(WatchOutputs { view, table, result, sum: Sum::default() })
+    Ok(WatchOutputs { view, table, result, header, sum: Sum::default() })
 }
 
 fn tell(watch: &DiskWatch) {

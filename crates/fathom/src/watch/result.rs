@@ -14,6 +14,27 @@ use super::new_file::NewFile;
 use crate::error::Error;
 use crate::{output, session};
 
+/// What is known of a watch before it begins.
+pub fn header(watch: &DiskWatch, interval: Span) -> WatchHeader {
+    let name = |disk: &fathom_engine::watch::WatchedDisk| WatchedName {
+        name: disk.name.clone(),
+        kind: disk.kind,
+    };
+    let now = session::unix_ns();
+    WatchHeader {
+        format: WATCH_FORMAT.to_owned(),
+        format_version: WATCH_FORMAT_VERSION,
+        fathom_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: session::command_line(),
+        created: fathom_report::document::rfc3339(now),
+        created_unix_ns: now,
+        interval_ns: interval.0,
+        host: host::host(),
+        disks: watch.disks().iter().map(name).collect(),
+        without_events: watch.missing().map(ToString::to_string),
+    }
+}
+
 /// The file.
 #[derive(Debug)]
 pub struct ResultFile {
@@ -29,27 +50,10 @@ impl ResultFile {
     /// # Errors
     ///
     /// When it exists or cannot be created.
-    pub fn create(path: &Path, watch: &DiskWatch, interval: Span) -> Result<Self, Error> {
+    pub fn create(path: &Path, header: &WatchHeader) -> Result<Self, Error> {
         let mut file = NewFile::create(path, "--out")?;
-        let name = |disk: &fathom_engine::watch::WatchedDisk| WatchedName {
-            name: disk.name.clone(),
-            kind: disk.kind,
-        };
-        let now = session::unix_ns();
-        let header = WatchHeader {
-            format: WATCH_FORMAT.to_owned(),
-            format_version: WATCH_FORMAT_VERSION,
-            fathom_version: env!("CARGO_PKG_VERSION").to_owned(),
-            command_line: session::command_line(),
-            created: fathom_report::document::rfc3339(now),
-            created_unix_ns: now,
-            interval_ns: interval.0,
-            host: host::host(),
-            disks: watch.disks().iter().map(name).collect(),
-            without_events: watch.missing().map(ToString::to_string),
-        };
-        file.put(WatchLine::Header(Box::new(header)).to_json())?;
-        let recorder = Recorder::new(watch.disks().len());
+        file.put(WatchLine::Header(Box::new(header.clone())).to_json())?;
+        let recorder = Recorder::new(header.disks.len());
         Ok(Self { file, recorder, elapsed: Span(0) })
     }
 

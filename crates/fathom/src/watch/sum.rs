@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use fathom_core::figures::{number, percent, time};
-use fathom_core::watch::{Caused, Counted, Observed, ObservedFlow};
+use fathom_core::watch::{Busiest, Caused, Counted, Observed, ObservedFlow};
 use fathom_core::{Bytes, Quantile, Span};
 use fathom_engine::watch::{DiskWatch, WatchedInterval};
+use fathom_report::watched::{WatchEnd, WatchHeader, WatchedDisk, WatchedResult};
 
 /// The programs that are named; the others are counted together.
 const PROGRAMS: usize = 5;
@@ -14,6 +15,7 @@ const PROGRAMS: usize = 5;
 #[derive(Clone, Debug, Default)]
 pub struct Sum {
     disks: Vec<(Option<Counted>, Option<Observed>)>,
+    busiest_minutes: Vec<Busiest>,
     length: Span,
     lost: u64,
     own_cpu: Span,
@@ -22,7 +24,15 @@ pub struct Sum {
 impl Sum {
     /// Adds an interval.
     pub fn add(&mut self, interval: &WatchedInterval) {
+        let (start, end) = (self.length, self.length + interval.length);
         self.disks.resize(interval.disks.len(), (None, None));
+        self.busiest_minutes
+            .resize_with(interval.disks.len(), || Busiest::new(Span::from_secs(60)));
+        for (busiest, slice) in self.busiest_minutes.iter_mut().zip(&interval.disks) {
+            if let Some(new) = &slice.counted {
+                busiest.push(start, end, *new);
+            }
+        }
         for ((counted, observed), slice) in self.disks.iter_mut().zip(&interval.disks) {
             if let Some(new) = &slice.counted {
                 counted.get_or_insert_default().add(new);
@@ -34,6 +44,32 @@ impl Sum {
         self.length += interval.length;
         self.lost += interval.lost;
         self.own_cpu += interval.own_cpu;
+    }
+
+    /// The same as the file of a watch would tell it, without what happened when.
+    pub fn result(&self, header: WatchHeader, watch: &DiskWatch) -> WatchedResult {
+        let disk =
+            |((counted, observed), busiest): (&(Option<Counted>, Option<Observed>), &Busiest)| {
+                let mut programs: BTreeMap<String, Caused> = BTreeMap::new();
+                for (program, caused) in observed.iter().flat_map(|one| &one.programs) {
+                    programs.entry(watch.program(*program).to_owned()).or_default().add(caused);
+                }
+                WatchedDisk {
+                    counted: *counted,
+                    observed: observed.clone(),
+                    busiest_minute: busiest.clone(),
+                    programs,
+                    end: self.length,
+                    ..WatchedDisk::default()
+                }
+            };
+        WatchedResult {
+            disks: self.disks.iter().zip(&self.busiest_minutes).map(disk).collect(),
+            end: Some(WatchEnd { length_ns: self.length.0, exit_code: None }),
+            lost_events: self.lost,
+            own_cpu: self.own_cpu,
+            header,
+        }
     }
 
     /// The lines that say it, disk by disk.
