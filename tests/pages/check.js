@@ -17,6 +17,24 @@
   check('the page is no wider than its screen',
     root.scrollWidth <= innerWidth ? [] : [`${root.scrollWidth} of ${innerWidth}`]);
 
+  check('what a step does stands below its name', [...document.querySelectorAll('table .pace')]
+    .filter((pace) => getComputedStyle(pace).display !== 'block').map((pace) => pace.textContent));
+  // A long name may be broken.
+  const broken = [];
+  for (const cell of document.querySelectorAll('tbody tr > :first-child')) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      for (const word of texts.currentNode.textContent.matchAll(/[^\s-]{1,10}(?=\s|$)/g)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, word.index);
+        range.setEnd(texts.currentNode, word.index + word[0].length);
+        const lines = new Set([...range.getClientRects()].map((one) => Math.round(one.top)));
+        if (lines.size > 1) broken.push(word[0]);
+      }
+    }
+  }
+  check('no short word of a table is broken', broken);
+
   const plots = [...document.querySelectorAll('.chart [role=img]')];
   check('every chart has a name and a picture', plots
     .filter((plot) => !plot.getAttribute('aria-label') || !plot.querySelector('svg')).map((plot) => plot.id));

@@ -1,6 +1,6 @@
 //! The report for the browser: one self-contained file.
 //!
-//! The verdict comes first, then the figures, then their basis. Everything is in the tables, so it
+//! The answer comes first, then the figures, then pictures, then doubts, then their basis. Everything is in the tables, so it
 //! can be read without scripts too; the charts are drawn by a library that the file carries. The
 //! page may fetch nothing, and may run only the two scripts that its policy names by their hashes:
 //! a name in the document cannot become a script.

@@ -27,9 +27,11 @@ pub fn body(page: &Page) -> String {
     page.figures.iter().for_each(|one| tiles(&mut out, one));
     out.push_str("</header>\n<main>\n");
     let tone = page.answer.as_ref().map(|one| one.tone);
+    let (pictures, rest) = pictures_first(page);
+    blocks(&mut out, &pictures, (1, &page.title));
     page.outcome.iter().for_each(|one| outcome(&mut out, one, tone));
     blocks(&mut out, &page.about, (1, &page.title));
-    blocks(&mut out, &page.blocks, (1, &page.title));
+    blocks(&mut out, &rest, (1, &page.title));
     out.push_str(
         "</main>\n<footer>This file is complete: it loads nothing. The charts are drawn by plotly.js (MIT \
          licence, inside).</footer>\n",
@@ -37,7 +39,24 @@ pub fn body(page: &Page) -> String {
     out
 }
 
-/// The verdict, first of all. Below an answer that is no good news a sound one is not green.
+/// The first section up to its pictures, which stand above the doubts, and the other blocks. None stands
+/// above the doubts of a void result, or where the page begins without pictures.
+fn pictures_first(page: &Page) -> (Vec<Block>, Vec<Block>) {
+    let is_void = page.outcome.as_ref().is_none_or(|one| one.verdict == Some(Verdict::Void));
+    let all = page.blocks.clone();
+    let [Block::Section(first), others @ ..] = all.as_slice() else { return (Vec::new(), all) };
+    let pictures = first.blocks.iter().position(|one| matches!(one, Block::Charts(_)));
+    let Some(pictures) = pictures.filter(|_| !is_void && !first.folded) else {
+        return (Vec::new(), all);
+    };
+    let (above, below) = first.blocks.split_at(pictures + 1);
+    let above = Section { blocks: above.to_vec(), ..first.clone() };
+    let below = Block::section(format!("{}: details", first.heading), below.to_vec());
+    let below = Some(below).filter(|_| pictures + 1 < first.blocks.len());
+    (Vec::from([Block::Section(above)]), below.into_iter().chain(others.iter().cloned()).collect())
+}
+
+/// The verdict. Below an answer that is no good news a sound one is not green.
 fn outcome(out: &mut String, outcome: &Outcome, answer: Option<Tone>) {
     let is_green = answer.is_none_or(|tone| tone == Tone::Good);
     let colored = outcome.verdict.filter(|one| *one != Verdict::Sound || is_green);
