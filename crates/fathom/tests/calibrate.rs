@@ -12,6 +12,10 @@ fn a_calibration_is_shown_and_nothing_is_written() {
     let output = place.run(&["calibrate", "--duration", "10ms"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_has(&stdout(&output), &["backend", "clock", "wake-up", "/dev/zero, 1 worker", "IOPS"]);
+    // The last paragraph is the answer.
+    let text = stdout(&output);
+    let answer = text.trim_end().rsplit("\n\n").next().expect("split yields something");
+    assert!(answer.starts_with("one worker can do up to "), "{text}");
     assert!(stderr(&output).is_empty(), "{}", stderr(&output));
     assert!(place.names().is_empty());
 }

@@ -326,7 +326,10 @@ fn calibrations_are_written_and_shown() {
         check(&data().join(format!("{name}.json")), (calibration.to_json() + "\n").as_bytes());
         for width in [80, 140] {
             let style = Style { width, ..Style::default() };
-            let text = terminal::page(&page::calibration(&calibration), &style);
+            let page = page::calibration(&calibration);
+            let answer = page.answer.as_ref().expect("every page of a calibration has one");
+            let text =
+                terminal::page(&page, &style) + "\n" + &terminal::line(answer, &style) + "\n";
             check(&data().join(format!("{name}-{width}.txt")), text.as_bytes());
         }
     }
@@ -337,8 +340,11 @@ fn a_calibration_of_nothing_is_shown_too() {
     let (_, mut calibration) = calibrations::all().remove(0);
     calibration.rows.clear();
     calibration.wake_up = None;
-    let text = terminal::page(&page::calibration(&calibration), &Style::default());
+    let page = page::calibration(&calibration);
+    let text = terminal::page(&page, &Style::default());
     assert!(text.contains("not measured"), "{text}");
+    let answer = page.answer.expect("it says that it has none");
+    assert_eq!(answer.text, "too few I/Os for a figure");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use fathom_core::measure::Histogram;
 use fathom_core::{Quantile, Span};
 
-use super::{Block, Entry, Fact, Head, Page, Table, Tone};
+use super::{Block, Entry, Fact, Head, Page, Sentence, Table, Tone};
 use crate::document::{Calibration, CalibrationRow, NullTarget};
 use crate::figures;
 
@@ -26,7 +26,7 @@ pub fn calibration(found: &Calibration) -> Page {
     let title = "What the load generator itself can do here".to_owned();
     Page {
         title,
-        answer: None,
+        answer: Some(answer(found)),
         figures: None,
         about: Vec::from([Block::Facts(about(found))]),
         outcome: None,
@@ -120,38 +120,67 @@ fn per_io(row: &CalibrationRow) -> Option<f64> {
     Some(cpu as f64 / row.ios as f64)
 }
 
+/// The rows of one worker on the simplest target that has any: with a ring, the cost of fathom
+/// itself.
+fn barest(found: &Calibration) -> (NullTarget, Vec<&CalibrationRow>) {
+    let of = |target| -> Vec<&CalibrationRow> {
+        found.rows.iter().filter(|row| row.workers == 1 && row.target == target).collect()
+    };
+    let ring = of(NullTarget::NopRing);
+    match ring.is_empty() {
+        true => (NullTarget::Zeros, of(NullTarget::Zeros)),
+        false => (NullTarget::NopRing, ring),
+    }
+}
+
+/// The least CPU time of an I/O, with its queue depth.
+fn cheapest(rows: &[&CalibrationRow]) -> Option<(f64, u32)> {
+    let costs = rows.iter().filter_map(|row| Some((per_io(row)?, row.queue_depth)));
+    costs.min_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+/// The p50 of the service time at queue depth 1, in nanoseconds.
+fn shortest(rows: &[&CalibrationRow]) -> Option<u64> {
+    let shallow = rows.iter().find(|row| row.queue_depth == 1)?;
+    figures::carried(&shallow.service_time.to_histogram(), Quantile(0.5))
+}
+
+/// The two limits of fathom itself: "one worker can do up to 11.5M IOPS here, and the p50 of a
+/// service time is 247 ns at least".
+fn answer(found: &Calibration) -> Sentence {
+    let (_, rows) = barest(found);
+    let most = cheapest(&rows).map(|(cost, _)| {
+        format!("one worker can do up to {} IOPS here", figures::short_rate(1e9 / cost))
+    });
+    let shortest = shortest(&rows)
+        .map(|ns| format!("the p50 of a service time is {} at least", figures::time(ns as f64)));
+    let both: Vec<String> = most.into_iter().chain(shortest).collect();
+    match both.as_slice() {
+        [] => Sentence::plain("too few I/Os for a figure"),
+        both => Sentence { tone: Tone::Strong, text: both.join(", and ") },
+    }
+}
+
 /// The conclusions for a reader of other numbers from this host.
 fn sentences(found: &Calibration) -> Vec<String> {
     let mut sentences = Vec::new();
-    let alone = found.rows.iter().filter(|row| row.workers == 1);
-    let alone: Vec<&CalibrationRow> = alone.collect();
-    // The simplest target that has a row: with a ring, the cost of fathom itself.
-    let barest = match alone.iter().any(|row| row.target == NullTarget::NopRing) {
-        true => NullTarget::NopRing,
-        false => NullTarget::Zeros,
-    };
-    let bare: Vec<&CalibrationRow> = alone.into_iter().filter(|row| row.target == barest).collect();
-    let cheapest = bare.iter().filter_map(|row| Some((per_io(row)?, row.queue_depth)));
-    if let Some((cost, depth)) = cheapest.min_by(|one, other| one.0.total_cmp(&other.0)) {
+    let (barest, rows) = barest(found);
+    if let Some((cost, depth)) = cheapest(&rows) {
         sentences.push(format!(
-            "One worker can do up to {} IOPS: {} of CPU for each, on {} at queue depth {depth}. A \
-             trial that comes to more than half of what its workers can do measures them.",
-            figures::short_rate(1e9 / cost),
+            "An I/O costs a worker at least {} of CPU, on {} at queue depth {depth}. A trial that \
+             comes to more than half of what its workers can do measures them.",
             figures::time(cost),
             figures::null_target(barest),
         ));
     }
-    let shallow = bare.iter().find(|row| row.queue_depth == 1);
-    let shortest =
-        shallow.and_then(|row| figures::carried(&row.service_time.to_histogram(), Quantile(0.5)));
-    if let Some(ns) = shortest {
+    if let Some(ns) = shortest(&rows) {
         let what = match barest {
             NullTarget::NopRing => "an I/O that does nothing",
             NullTarget::Zeros => "a read of /dev/zero",
         };
         sentences.push(format!(
-            "No service time can be shorter than {what} takes here at queue depth 1, which is {} at \
-             the p50.",
+            "At queue depth 1 {what} takes {} at the p50. Nothing that is measured here can take \
+             less.",
             figures::time(ns as f64)
         ));
     }
