@@ -251,7 +251,7 @@ mod tests {
             (case.judge)(&heard).iter().map(|one| one.worth).collect::<Vec<Worth>>()
         };
         let best = "Bandwidth is highest at queue-depth 4: 160 MiB/s \u{b1} 1 % (3 trials).";
-        let worth = said(&[best, "No other point can be taken for it."]);
+        let worth = said(&[best, "No other point can be taken for the highest."]);
         assert_eq!(worth[0], Worth::Wrong);
         // Depths 2 and 4 give 110 and 160 of 200 MB/s, so neither is enough. One of the sentences
         // below leaves both open.

@@ -7,6 +7,9 @@ use crate::stats::Ratio;
 /// From this ratio on, and down to its inverse, people think in multiples.
 const MULTIPLE: f64 = 2.0;
 
+/// Below this ratio they think in shares: "0.0015 times" says little.
+const FRACTION: f64 = 0.1;
+
 /// A figure for people: "IOPS", "p99", "CPU per I/O".
 pub fn figure_in_words(name: &str) -> &str {
     match name {
@@ -65,6 +68,9 @@ impl RatioInWords {
         let [less, more, multiple] = directions(figure);
         let side = |ratio: f64| if ratio < 1.0 { less } else { more };
         let share = |ratio: f64| percent((ratio - 1.0).abs());
+        if self.value < FRACTION {
+            return format!("{} of the other's{}", fraction(self.value), self.ends_of_fraction());
+        }
         if self.is_multiple() {
             return format!("{} times as {multiple}{}", ratio(self.value), self.ends_of_times());
         }
@@ -85,7 +91,7 @@ impl RatioInWords {
         // Without an interval nothing shows that it is unchanged.
         let is_exact = self.interval.is_none_or(|it| it.low == 1.0 && it.high == 1.0);
         match share(self.value).as_str() {
-            "0 %" if is_exact => format!("{} times as {multiple}", ratio(self.value)),
+            "0 %" if is_exact => "the same".to_owned(),
             "0 %" => format!("unchanged{interval}"),
             share => format!("{share} {}{interval}", side(self.value)),
         }
@@ -93,6 +99,9 @@ impl RatioInWords {
 
     /// For a narrow column: "-9 % (-11 to -7 %)", "2.3 times (2.1 to 2.5)".
     pub fn signed(self) -> String {
+        if self.value < FRACTION {
+            return format!("{} of it{}", fraction(self.value), self.ends_of_fraction());
+        }
         if self.is_multiple() {
             return format!("{} times{}", ratio(self.value), self.ends_of_times());
         }
@@ -104,6 +113,16 @@ impl RatioInWords {
 
     fn is_multiple(self) -> bool {
         !(1.0 / MULTIPLE..MULTIPLE).contains(&self.value)
+    }
+
+    fn ends_of_fraction(self) -> String {
+        self.interval.map_or(String::new(), |it| {
+            let [value, low, high] = [it.value, it.low, it.high].map(fraction);
+            match low == value && high == value {
+                true => String::new(),
+                false => format!(" ({} to {high})", low.trim_end_matches(" %")),
+            }
+        })
     }
 
     fn ends_of_times(self) -> String {
@@ -128,6 +147,14 @@ pub fn ends_of_share(value: f64, ends: [f64; 2]) -> String {
     match low == value && high == value {
         true => String::new(),
         false => format!(" ({} to {high})", low.trim_end_matches(" %")),
+    }
+}
+
+/// A small share, with two digits: "0.067 %".
+fn fraction(share: f64) -> String {
+    match share < 0.01 {
+        true => format!("{} %", ratio(100.0 * share)),
+        false => percent(share),
     }
 }
 
@@ -214,16 +241,16 @@ mod tests {
             (
                 "iops",
                 change(0.000_668, 0.000_61, 0.000_731),
-                "0.00067 times as high (0.00061 to 0.00073)",
-                "0.00067 times (0.00061 to 0.00073)",
+                "0.067 % of the other's (0.061 to 0.073 %)",
+                "0.067 % of it (0.061 to 0.073 %)",
             ),
-            ("mean", change(1.0, 1.0, 1.0), "1.00 times as long", "0 % (0 to 0 %)"),
+            ("mean", change(1.0, 1.0, 1.0), "the same", "0 % (0 to 0 %)"),
             ("p99", change(0.7, 0.7, 0.7), "30 % shorter", "-30 % (-30 to -30 %)"),
         ] {
             assert_eq!((change.of(figure).as_str(), change.signed().as_str()), (words, signed));
         }
         let alone = |value| RatioInWords { value, interval: None };
-        assert_eq!(alone(1.0).of("iops"), "1.00 times as high");
+        assert_eq!(alone(1.0).of("iops"), "the same");
         assert_eq!(
             (alone(0.5).of("iops"), alone(0.5).signed()),
             ("50 % lower".to_owned(), "-50 %".to_owned())

@@ -130,15 +130,15 @@ fn run_writes_only_into_the_region() {
         "--size",
         "1m",
         "-d",
-        "200ms",
+        "2s",
         "--warm-up",
         "0",
         "-w",
         "2",
     ]);
-    assert_has(&stdout(&output), &["takes under 1 s: no warm-up, 200 ms window"]);
+    assert_has(&stdout(&output), &["takes 2 s: no warm-up, 2 s window"]);
     assert_has(&stdout(&output), &["OVERWRITES data", "1 MiB from offset 1 MiB"]);
-    assert_has(&stdout(&output), &["window 200 ms, without a warm-up"]);
+    assert_has(&stdout(&output), &["window 2 s, without a warm-up"]);
     let after = std::fs::read(&file).unwrap();
     let mib = 1 << 20;
     assert!(after[..mib] == before[..mib] && after[2 * mib..] == before[2 * mib..]);
@@ -349,6 +349,23 @@ fn a_report_goes_to_stdout_alone() {
 }
 
 #[test]
+fn a_run_that_is_too_short_for_a_p99_still_breaks_a_promise_that_its_median_breaks() {
+    let place = Place::new();
+    let load = ["run", "sim:hdd", "-q", "8", "-d", "2s", "--seed", "1"];
+    let broken = place.run(&[&load[..], &["--promised-latency", "p99<=1ms"]].concat());
+    assert_eq!(code(&broken), 6, "{}", stdout(&broken));
+    let answer = "promised p99 of 1.00 ms at most: not kept; random read 4 KiB";
+    assert_has(&stdout(&broken), &["\np50 ", answer]);
+    let failed = place.run(&[&load[..], &["--fail-if", "p99>1ms"]].concat());
+    assert_eq!(code(&failed), 6);
+    assert_has(&stderr(&failed), &["error: --fail-if 'p99>1ms': p50 is "]);
+    // What may still be kept is unknown.
+    let open = place.run(&[&load[..], &["--promised-latency", "p99<=1s"]].concat());
+    assert_eq!(code(&open), 0);
+    assert_has(&stdout(&open), &["promised p99 of 1.00 s at most: unknown (too few I/Os)"]);
+}
+
+#[test]
 fn a_threshold_decides_about_the_exit_code() {
     let place = Place::new();
     let run = |condition: &str, out: &str| {
@@ -372,7 +389,7 @@ fn a_threshold_decides_about_the_exit_code() {
         &["<p class=\"answer is-void\">", "--fail-if</span> &#39;p99&gt;300us&#39;: p99 is"],
     );
     let kept = stdout(&place.run(&["report", "a.jsonl"]));
-    assert_has(&kept, &["--fail-if 'p99>1ms' does not apply."]);
+    assert_has(&kept, &["--fail-if 'p99>1ms' is not the case: p99 is "]);
     for (file, applies) in [("a.jsonl", "no"), ("b.jsonl", "yes")] {
         let summary = stdout(&place.run(&["report", file, "--summary"]));
         let summary: Value = serde_json::from_str(&summary).unwrap();

@@ -174,6 +174,9 @@ fn rounds_go_on_for_as_long_as_they_have_to_and_then_end() {
     assert_eq!((found.rounds.len(), found.steady_from), (8, Some(4)));
     assert_eq!(found.watched, "IOPS of random write 4 KiB");
     assert!(conclusion.sentences[0].starts_with("Steady"), "{conclusion:?}");
+    let caution = "The simulated device is a new one at each point: a credit or a cache that lasts for \
+                   longer than 1 s does not show.";
+    assert!(conclusion.sentences.iter().any(|one| one == caution), "{conclusion:?}");
 }
 
 #[test]

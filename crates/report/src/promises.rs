@@ -3,7 +3,7 @@
 
 use fathom_core::Span;
 use fathom_core::facts::Answer;
-use fathom_core::spec::Rated;
+use fathom_core::spec::{BackendKind, Rated};
 use fathom_core::stats::Estimate;
 
 use crate::document::{
@@ -86,10 +86,16 @@ pub fn advice(document: &Document, promises: &[Promise]) -> Vec<String> {
     let measured = document.trials.iter().fold(Span(0), |sum, trial| sum + trial.window());
     let short = document.header.command != Command::Sustain && measured < SHORT;
     let kept = promises.iter().any(|one| one.kept == Answer::Yes);
+    // A simulated device is a new one at each point, and has no rounds that add up.
+    let is_simulated = document.trials.iter().all(|trial| trial.backend == BackendKind::Sim);
     let longer = (short && kept).then(|| {
+        let how = match is_simulated {
+            true => "a longer --duration",
+            false => "`fathom sustain` with the same options",
+        };
         format!(
-            "A cache or a burst credit may have answered for these {measured}: `fathom sustain` with \
-             the same options tells what is kept for long."
+            "A cache or a burst credit may have answered for these {measured}: {how} tells what is kept \
+             for long."
         )
     });
     deeper.into_iter().chain(longer).collect()
@@ -162,10 +168,13 @@ fn judge(document: &Document, bound: Bound) -> Promise {
     let own: Vec<&Measured<'_>> = all.iter().filter(promised).collect();
     let is_void = |one: &Measured<'_>| one.trials.iter().all(|trial| says_nothing(trial));
     let known = own.iter().filter(|one| !is_void(one));
-    let known = known.filter_map(|one| Some((*one, bound.metric.of(&one.trials)?)));
+    let known = known.filter_map(|one| {
+        let (shown, estimate) = bound.shown(&one.trials)?;
+        Some((*one, shown, estimate))
+    });
     // The highest throughput speaks for a target, and the longest response time against it.
-    let decides = known.max_by(|one, other| one.1.value.total_cmp(&other.1.value));
-    let Some((one, estimate)) = decides else {
+    let decides = known.max_by(|one, other| one.2.value.total_cmp(&other.2.value));
+    let Some((one, shown, estimate)) = decides else {
         let why = match own.as_slice() {
             [] => "nothing was measured for it",
             all if all.iter().all(|one| is_void(one)) => "the result is void",
@@ -176,7 +185,7 @@ fn judge(document: &Document, bound: Bound) -> Promise {
     };
     // Of several loads only a name tells which one is meant.
     let with = if all.len() > 1 { format!(" with {}", one.name) } else { String::new() };
-    let text = bound.beside(estimate.value, &with);
+    let text = bound.beside(shown, estimate.value, &with);
     let is_credible = one.trials.iter().any(|trial| trial.verdict != Verdict::Void);
     let (kept, words) = match bound.holds(estimate) {
         _ if one.trials.iter().any(|trial| trial.hosts.iter().any(|host| host.lost.is_some())) => {
@@ -228,6 +237,13 @@ impl Bound {
         matches!(self.metric, Metric::Quantile(_))
     }
 
+    /// The figure that shows whether it is kept: its own, or, where the result is too short for that, a
+    /// lower percentile that is too long already.
+    fn shown(self, trials: &[&Trial]) -> Option<(Metric, Estimate)> {
+        let own = self.metric.of(trials).map(|own| (self.metric, own));
+        own.or_else(|| self.metric.lower_above(trials, self.value))
+    }
+
     /// Whether a figure keeps it, at both ends of its interval. Without one nothing is known.
     fn holds(self, figure: Estimate) -> Answer {
         let Some(half) = figure.half_width else { return Answer::Unknown };
@@ -262,10 +278,13 @@ impl Bound {
         offered.is_some_and(|offered| offered < self.value)
     }
 
-    /// "58 % of the promised 500,000 IOPS", "p99 4.80 ms, promised 1.00 ms at most"; `with` says with
-    /// which load.
-    fn beside(self, value: f64, with: &str) -> String {
+    /// "58 % of the promised 500,000 IOPS", "p99 4.80 ms, promised 1.00 ms at most", "p50 12.4 ms, promised
+    /// p99 of 1.00 ms at most"; `with` says with which load.
+    fn beside(self, shown: Metric, value: f64, with: &str) -> String {
         match self.is_a_time() {
+            true if shown != self.metric => {
+                format!("{} {}{with}, {}", shown.name(), shown.text(value), self.alone())
+            }
             true => format!(
                 "{} {}{with}, promised {} at most",
                 self.metric.name(),

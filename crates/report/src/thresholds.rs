@@ -8,7 +8,7 @@ use fathom_core::typed_word;
 use crate::comparison::{self, Question, Requirement, RequirementOutcome};
 use crate::document::{Condition, Document, Ended, Found, Metric, Role, Threshold, Trial, Verdict};
 use crate::figures::{self, plus_minus};
-use crate::results::{Results, Spot, chosen, counted, mean_and_max, pooled};
+use crate::results::{QUANTILES, Results, Spot, chosen, counted, mean_and_max, pooled};
 
 /// What was measured at one place.
 pub(crate) struct Measured<'a> {
@@ -51,7 +51,11 @@ pub fn outcomes(document: &Document) -> Vec<RequirementOutcome> {
         };
         match why {
             Some(why) => outcome(Answer::Yes, format!("{option}: {why}")),
-            None => outcome(Answer::No, format!("{option} does not apply")),
+            None => {
+                let nearest = nearest(&results, threshold.condition);
+                let nearest = nearest.map_or(String::new(), |figure| format!(": {figure}"));
+                outcome(Answer::No, format!("{option} is not the case{nearest}"))
+            }
         }
     };
     document.conditions.iter().map(of).collect()
@@ -104,6 +108,24 @@ fn of_all(all: &[Measured<'_>], condition: Condition) -> Option<String> {
     })
 }
 
+/// The figure that comes nearest to a condition that none of these results meets.
+fn nearest(all: &[Measured<'_>], condition: Condition) -> Option<String> {
+    let (watched, sign) = match condition {
+        Condition::Verdict(_) => {
+            let verdicts = all.iter().flat_map(|one| &one.trials).map(|trial| trial.verdict);
+            return Some(format!("the verdict is {}", verdicts.max()?.name()));
+        }
+        Condition::Worse(..) => return None,
+        Condition::Above(watched, _) => (watched, 1.0),
+        Condition::Below(watched, _) => (watched, -1.0),
+    };
+    let known = all.iter().filter_map(|one| Some((one, watched.of(&one.trials)?)));
+    let (one, figure) =
+        known.max_by(|one, other| (sign * one.1.value).total_cmp(&(sign * other.1.value)))?;
+    let with = if all.len() > 1 { format!(" with {}", one.name) } else { String::new() };
+    Some(format!("{}{with}", watched.in_words(&figure)))
+}
+
 /// The figure that fails, in words.
 fn failure(trials: &[&Trial], condition: Condition) -> Option<String> {
     let (watched, fails): (Metric, &dyn Fn(f64) -> bool) = match &condition {
@@ -115,14 +137,13 @@ fn failure(trials: &[&Trial], condition: Condition) -> Option<String> {
         Condition::Above(watched, bound) => (*watched, &move |value| *bound < value),
         Condition::Below(watched, bound) => (*watched, &move |value| value < *bound),
     };
-    match watched.of(trials) {
-        None => Some(format!("{} is unknown", watched.name())),
-        Some(one) if fails(one.value) => {
-            let half = plus_minus(Some(&one));
-            let half = if half.is_empty() { half } else { format!(" {half}") };
-            Some(format!("{} {} {}{half}", watched.name(), watched.verb(), watched.text(one.value)))
-        }
-        Some(_) => None,
+    match (watched.of(trials), &condition) {
+        (None, Condition::Above(_, bound)) => Some(match watched.lower_above(trials, *bound) {
+            Some((lower, one)) => lower.in_words(&one),
+            None => format!("{} is unknown", watched.name()),
+        }),
+        (None, _) => Some(format!("{} is unknown", watched.name())),
+        (Some(one), _) => fails(one.value).then(|| watched.in_words(&one)),
     }
 }
 
@@ -138,6 +159,25 @@ impl Metric {
             Self::Max => mean_and_max(trials).map(|(_, max)| exact(max as f64)),
             Self::Quantile(quantile) => pooled(trials, &[quantile]).quantiles.pop().flatten(),
         }
+    }
+
+    /// A lower percentile that is above a bound beyond chance: where a run is too short for a p99, its p50
+    /// may show that the p99 is above the bound as well.
+    pub(crate) fn lower_above(self, trials: &[&Trial], bound: f64) -> Option<(Self, Estimate)> {
+        let Self::Quantile(own) = self else { return None };
+        let lower = QUANTILES.into_iter().rev().filter(|lower| lower.0 < own.0);
+        let mut known = lower.filter_map(|lower| {
+            let lower = Self::Quantile(lower);
+            Some((lower, lower.of(trials)?))
+        });
+        known.find(|(_, one)| one.half_width.is_some_and(|half| bound < one.value - half))
+    }
+
+    /// "p99 is 4.80 ms ±3%".
+    fn in_words(self, figure: &Estimate) -> String {
+        let half = plus_minus(Some(figure));
+        let half = if half.is_empty() { half } else { format!(" {half}") };
+        format!("{} {} {}{half}", self.name(), self.verb(), self.text(figure.value))
     }
 
     /// Whether a higher value is a better one.

@@ -139,7 +139,7 @@ pub fn peak_load(heard: &Heard<'_>) -> Vec<Judged> {
     let (low, high) = ((CAPACITY * slowest - (CAPACITY - HIGHEST)).max(1.0), HIGHEST);
     for (place, sentence) in sentences.iter().enumerate() {
         let next = sentences.get(place + 1).map_or("", String::as_str);
-        if sentence.starts_with("As far as the probes can tell it ") {
+        if sentence.starts_with("As far as the probes can tell, that load ") {
             continue;
         }
         if sentence.starts_with("The official run ") {
@@ -154,7 +154,7 @@ pub fn peak_load(heard: &Heard<'_>) -> Vec<Judged> {
             });
             continue;
         };
-        let is_wide = next.starts_with("As far as the probes can tell it ");
+        let is_wide = next.starts_with("As far as the probes can tell, that load ");
         let (least, most) = match is_wide {
             true => (
                 between(next, " is at least ", " IOPS").and_then(number).unwrap_or(0.0),

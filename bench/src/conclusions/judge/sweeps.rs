@@ -53,6 +53,9 @@ fn one(heard: &Heard<'_>, (sentence, next): (&str, &str), compresses: bool) -> O
     if is_beside || is_about_the_run(sentence) {
         return Some(Vec::new());
     }
+    if sentence.starts_with("No point can be told from another: ") {
+        return Some(Vec::from([Judged::open("the best", sentence)]));
+    }
     if sentence.contains(" highest at ") {
         return best(heard, (sentence, next), compresses);
     }

@@ -58,6 +58,9 @@ pub struct SweepFound {
     /// random data: their figures say nothing about the medium, whenever they were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub saved: Vec<Vec<String>>,
+    /// Whether the trials scatter so much that no point can be told from the highest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_alike: bool,
 }
 
 /// The findings of a search for the peak.

@@ -24,11 +24,11 @@ const TRIES: u32 = 5;
 pub fn forecast(place: &Place, point: &Point, all: Span) -> Option<String> {
     match place {
         Place::Simulated { options, .. } if LONG <= all => {
-            let real = (0..TRIES).find_map(|_| real_time(options, point, all))?;
+            let real = clock((0..TRIES).find_map(|_| real_time(options, point, all))?);
+            let about = if real.starts_with("under") { "" } else { "about " };
             Some(format!(
-                "real     about {} for {} of virtual time, at the pace of its first moments on this \
+                "real     {about}{real} for {} of virtual time, at the pace of its first moments on this \
                  machine, as busy as it is",
-                clock(real),
                 clock(all)
             ))
         }

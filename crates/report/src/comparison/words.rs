@@ -98,10 +98,13 @@ fn of_point(point: &ComparedPoint, [before, after]: [&str; 2], margin: f64) -> S
              {faster}"
         )),
         Standing::OneTrial => {
-            let all = list(Standing::OneTrial);
+            let all: Vec<&ComparedFigure> = of(Standing::OneTrial).collect();
+            // The others may differ by more or less.
+            let (told, _) = told(&all, |one| &one.figure);
+            let told = told.into_iter().filter_map(of_figure).collect::<Vec<_>>().join(", ");
             return format!(
-                "one trial on a side cannot decide: {after} against {before}: {all}; \
-                 measure both with --repeats 10"
+                "{after} against {before}: {told}; one trial on a side cannot decide: measure both with \
+                 --repeats 10"
             );
         }
         Standing::Same => {
@@ -293,7 +296,7 @@ pub fn whole(
 ) -> String {
     let of = |wanted: Answer| requirements.iter().filter(move |one| one.holds == wanted);
     let failed = of(Answer::Yes).map(|one| format!("fails {}", one.text));
-    let open = of(Answer::Unknown).map(|one| format!("undecided {}", one.text));
+    let open = of(Answer::Unknown).map(|one| format!("undecided: {}", one.text));
     let passed = match requirements {
         [_, ..] if requirements.iter().all(|one| one.holds == Answer::No) => {
             Some("passes all conditions".to_owned())

@@ -52,8 +52,20 @@ pub fn answer(document: &Document) -> Sentence {
     });
     let found = answered.chain([found(document)]).chain(unlike(document)).chain(open);
     let found = found.chain(failed);
-    let parts: Vec<String> = found.chain(ended(document)).chain(worth(document, tone)).collect();
-    Sentence { tone, text: parts.join("; ") }
+    let parts = found.chain(ended(document)).chain(worth(document, tone)).enumerate();
+    let parts = parts.map(|(at, part)| if at == 0 { part } else { uncapitalized(&part) });
+    Sentence { tone, text: parts.collect::<Vec<_>>().join("; ") }
+}
+
+/// A sentence that goes on: "queue depth 8 saturates"; "IOPS" stays as it is.
+fn uncapitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            format!("{}{}", first.to_lowercase(), letters.as_str())
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// Whether sound trials leave the answer of an experiment open: a search for the peak whose official
@@ -63,6 +75,7 @@ fn is_open(document: &Document) -> bool {
         Some(Found::Peak(found)) => found.official_is_open || falls_short(found),
         Some(Found::Sustain(found)) => !found.rounds.is_empty() && found.steady_from.is_none(),
         Some(Found::Map(map)) => !map.doubts.is_empty(),
+        Some(Found::Sweep(found)) => found.all_alike,
         _ => false,
     }
 }
@@ -134,12 +147,13 @@ fn as_well(document: &Document) -> String {
     }
     let others = found.equals.iter().filter(|value| Some(**value) != found.choice);
     let names: Vec<String> = others.map(|value| number(*value)).collect();
-    match names.as_slice() {
-        [] => String::new(),
-        [one] => format!("; the probes cannot tell it from {one}"),
-        [one, other] => format!("; the probes cannot tell it from {one} and {other}"),
-        [first, .., last] => format!("; the probes cannot tell it from {first} to {last}"),
-    }
+    let names = match names.as_slice() {
+        [] => return String::new(),
+        [one] => one.clone(),
+        [one, other] => format!("{one} or {other}"),
+        [first, .., last] => format!("any probed load from {first} to {last}"),
+    };
+    format!("; as far as the probes can tell, {names} could be it as well")
 }
 
 /// The end of a run, if it is not as planned.

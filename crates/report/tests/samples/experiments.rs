@@ -124,7 +124,7 @@ pub fn sweep() -> Document {
         "Queue depth 8 saturates the target with blocks of 64k: 116 MiB/s, and more does not help.",
     ];
     let cut_off = Vec::from([Vec::from(["32".to_owned(), "64k".to_owned()])]);
-    let found = Found::Sweep(SweepFound { axes, cut_off, saved: Vec::new() });
+    let found = Found::Sweep(SweepFound { axes, cut_off, saved: Vec::new(), all_alike: false });
     Document {
         header,
         trials,
@@ -233,7 +233,8 @@ pub fn cube() -> Document {
     let line = ["fathom", "sweep", "/data/test", "--axis", "read-share=0,1"];
     let mut header = header(Command::Sweep, &line, &[file("/data/test")], 12);
     header.experiment = Some(experiment("sweep", &base, axes.clone(), &[]));
-    let found = Found::Sweep(SweepFound { axes, cut_off: Vec::new(), saved: Vec::new() });
+    let found =
+        Found::Sweep(SweepFound { axes, cut_off: Vec::new(), saved: Vec::new(), all_alike: false });
     Document {
         header,
         trials,

@@ -166,7 +166,8 @@ pub fn scaling() -> Document {
         axes: axes.clone(),
         settings: [("repeats".to_owned(), "2".to_owned())].into_iter().collect(),
     });
-    let found = Found::Sweep(SweepFound { axes, cut_off: Vec::new(), saved: Vec::new() });
+    let found =
+        Found::Sweep(SweepFound { axes, cut_off: Vec::new(), saved: Vec::new(), all_alike: false });
     Document {
         header,
         trials,

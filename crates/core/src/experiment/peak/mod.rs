@@ -342,12 +342,11 @@ impl Peak {
         }
     }
 
-    /// Whether the official run at the answer is above the objective, although not beyond chance.
+    /// Whether chance can explain on which side of the objective the official run at the answer is.
     fn official_is_open(&self) -> bool {
         let Search::Load { objective, .. } = self.search else { return false };
         let official = self.official_shown.filter(|one| self.choice() == Some(one.value));
-        let time = official.and_then(|one| one.response_time);
-        time.is_some_and(|time| (objective.bound.0 as f64) < time.value)
+        official.is_some_and(|one| one.certainly_meets(objective.bound).is_none())
     }
 
     /// The value to probe next; none from the official run on, even if that leaves a question open.

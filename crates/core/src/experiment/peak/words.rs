@@ -2,6 +2,7 @@
 
 use super::highest::Highest;
 use super::knee::Knee;
+use super::probed::Scatter;
 use super::{Peak, Search, Shown, State, Vary};
 use crate::experiment::{PeakFound, Probe};
 use crate::figures::{number, percent, time};
@@ -70,7 +71,7 @@ fn saturation(peak: &Peak, vary: Vary, up_to: u32, knee: &Knee) -> Vec<String> {
         }
     };
     let mut sentences = Vec::from([first]);
-    sentences.extend(doubts(&found, knee.scatter().noise()));
+    sentences.extend(doubts(&found, knee.scatter()));
     sentences.extend(unproven(&knee.unproven()));
     sentences.extend(contradictions(peak, knee));
     sentences
@@ -145,19 +146,34 @@ fn cost(knee: &Knee) -> Option<String> {
     Some(format!(", {} costs {ends}", number(f64::from(setting))))
 }
 
-/// The settings that could be the answer as well, and why: `noise` is the scatter between probes of
-/// one setting.
-fn doubts(found: &PeakFound, noise: f64) -> Vec<String> {
+/// The settings that could be the answer as well, and why.
+fn doubts(found: &PeakFound, scatter: Scatter) -> Vec<String> {
     let why = match found.equals.len() {
         ..=MANY => String::new(),
         _ => format!(
-            ", because those of one setting differ by {} from one to the next. Probe for longer, with \
-             --duration",
-            percent(noise)
+            ", because {}. Probe for longer, with --duration",
+            scattered(scatter, "those of one setting")
         ),
     };
     let sentence = |clause: String| format!("{clause}: the probes cannot tell{why}.");
     as_well(found).into_iter().map(sentence).collect()
+}
+
+/// "those of one setting differ by 5 % from one to the next"; of a scatter that is only assumed, that it
+/// is, beside what was seen.
+fn scattered(scatter: Scatter, those: &str) -> String {
+    let noise = percent(scatter.noise());
+    match scatter.degrees {
+        None => {
+            format!("fathom assumes that {those} differ by {noise}, as long as none is repeated")
+        }
+        Some(_) if scatter.deviation < scatter.noise() => format!(
+            "fathom assumes that {those} differ by {noise} from one to the next, also where they differ \
+             by {}, as here",
+            percent(scatter.deviation)
+        ),
+        Some(_) => format!("{those} differ by {noise} from one to the next"),
+    }
 }
 
 /// "1 and 4 gave 12 % and 51 % of the best, in one probe each: the probes cannot tell whether they were
@@ -323,7 +339,7 @@ fn load(peak: &Peak, objective: &Objective) -> Vec<String> {
 }
 
 /// "The highest load at which p99 <= 2 ms is 3,670 IOPS (p99 1.8 ms); 3,830 misses it (p99 2.2 ms)." If
-/// the official run is above the objective, although not beyond chance: "... is 3,670 IOPS by its probes
+/// chance can explain on which side of the objective the official run is: "... is 3,670 IOPS by its probes
 /// (p99 1.8 ms), and its official run leaves it open (p99 2.1 ms); ..." Of the load that misses it,
 /// `misses` says as well whether that is beyond chance.
 fn highest_load(
@@ -336,9 +352,10 @@ fn highest_load(
     let in_words = |shown| quantile_of(objective, shown).map(|time| format!(" ({time})"));
     let [official, probed] = [official, peak.probe(meets).response_time_ns].map(in_words);
     let time = match (official, probed) {
-        (Some(official), probed) if peak.official_is_open() => format!(
-            " by its probes{}, and its official run leaves it open{official}",
-            probed.unwrap_or_default()
+        (official, probed) if peak.official_is_open() => format!(
+            " by its probes{}, and its official run leaves it open{}",
+            probed.unwrap_or_default(),
+            official.unwrap_or_default()
         ),
         (official, probed) => official.or(probed).unwrap_or_default(),
     };
@@ -407,9 +424,9 @@ fn between(peak: &Peak, highest: &Highest) -> Option<String> {
         (None, None) => "may be less or more than all that were probed".to_owned(),
     };
     Some(format!(
-        "As far as the probes can tell it{on} {ends}, because those of one load differ by {} \
-         from one to the next. Probe for longer, with --duration.",
-        percent(highest.scatter().noise())
+        "As far as the probes can tell, that load{on} {ends}, because {}. Probe for longer, with \
+         --duration.",
+        scattered(highest.scatter(), "those of one load")
     ))
 }
 

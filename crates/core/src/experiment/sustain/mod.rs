@@ -15,7 +15,7 @@ use super::precondition::Precondition;
 use super::{Conclusion, Experiment, Forecast, Found, Planned, Round, Step, SustainFound};
 use crate::figures::number;
 use crate::measure::Record;
-use crate::spec::{Point, Stream};
+use crate::spec::{BackendKind, Point, Stream};
 use crate::stats::{Estimate, ROUNDS, bandwidth, iops, response_time};
 use crate::trial::{Coordinate, Place, Role, Trial};
 use crate::units::{Bytes, Quantile, Span};
@@ -116,6 +116,8 @@ pub struct Sustain {
     plan: TestPlan,
     /// The hosts that apply each point together.
     hosts: u32,
+    /// Whether the target is simulated, and so a new one at each point.
+    is_simulated: bool,
     preparation: Option<Precondition>,
     /// The watched figure, round by round.
     rounds: Vec<Round>,
@@ -162,6 +164,7 @@ impl Sustain {
             script: Vec::new(),
             prepares: false,
             hosts: 1,
+            is_simulated: false,
             plan,
         }
     }
@@ -238,6 +241,7 @@ impl Sustain {
     /// Takes the trial of the step before.
     fn take(&mut self, trial: &Trial) {
         let prepared = std::mem::take(&mut self.prepares);
+        self.is_simulated = trial.backend == BackendKind::Sim;
         if trial.has_lost_hosts() {
             // It is measured again.
             return;

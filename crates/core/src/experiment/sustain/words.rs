@@ -192,10 +192,16 @@ fn fall(sustain: &Sustain) -> Option<String> {
 fn caution(sustain: &Sustain) -> Vec<String> {
     let mut cautions = Vec::new();
     let done = sustain.rounds.len();
-    if sustain.standing().lacks.is_none() {
+    let lasting = load_time(sustain, done);
+    if sustain.is_simulated {
         cautions.push(format!(
-            "A credit or a cache that lasts for longer than {} would not show.",
-            load_time(sustain, done)
+            "The simulated device is a new one at each point: a credit or a cache that lasts for \
+             longer than {} does not show.",
+            load_time(sustain, 1)
+        ));
+    } else if sustain.standing().lacks.is_none() {
+        cautions.push(format!(
+            "A credit or a cache that lasts for longer than {lasting} would not show."
         ));
     }
     let all: u64 =

@@ -346,6 +346,7 @@ impl Sweep {
             axes: self.axes.clone(),
             cut_off: places().filter(|place| self.cut_off[*place]).map(coordinates).collect(),
             saved: places().filter(is_saved).map(coordinates).collect(),
+            all_alike: words::all_alike(self),
         };
         Conclusion { sentences: words::sentences(self), found: Some(Found::Sweep(found)) }
     }

@@ -344,6 +344,17 @@ fn one_trial_of_a_point_says_what_it_does_not_know() {
         "{last}"
     );
     assert_eq!(sweep.so_far(), conclusion);
+    // If they differ by less than chance can explain, none is called the highest.
+    let mut near = grid(&[("1m", 1 << 20)], &["1", "2", "4"], settings);
+    let (_, alike) = run(&mut near, |place| 1e6 * (100.0 + place.coordinates[1].value.unwrap()));
+    let first = "No point can be told from another: 96.3 to 99.2 MiB/s (1 trial each).";
+    assert_eq!(alike.sentences[0], first);
+    assert!(alike.sentences[1].starts_with("Here, only points that differ by "), "{alike:?}");
+    let is_alike = |conclusion: &Conclusion| match &conclusion.found {
+        Some(Found::Sweep(found)) => found.all_alike,
+        _ => panic!("it is a sweep"),
+    };
+    assert!(is_alike(&alike) && !is_alike(&conclusion));
     let fresh = grid(&[("1m", 1 << 20)], &["1", "2", "4"], settings);
     assert!(fresh.so_far().sentences.is_empty());
 }
@@ -516,7 +527,7 @@ fn a_flat_curve_is_called_anything_else_in_one_of_twenty_sweeps_at_most() {
                 // With one trial each, a disturbed trial cannot be recognized. It can only be
                 // measured again.
                 let claims = [
-                    "No other point can be taken for it",
+                    "No other point can be taken for the highest",
                     " costs ",
                     "is not;",
                     "are not;",

@@ -16,6 +16,9 @@ const LISTED: usize = 6;
 /// More curves than this are counted, not described: the table has them all.
 const CURVES: usize = 12;
 
+/// If only larger differences can be told, points that look alike may well differ.
+const COARSE: f64 = 0.1;
+
 /// A smaller difference, as a share, is none to a reader.
 const SMALLEST: f64 = 0.0005;
 
@@ -29,12 +32,8 @@ struct MeasuredCandidate {
 pub fn sentences(sweep: &Sweep) -> Vec<String> {
     let saving = payloads::saving(sweep);
     let all = || 0..sweep.candidates.len();
-    // Data that the target saves says nothing about its medium, even if it is fast.
     let is_saved = |place: &usize| payloads::is_saved(sweep, &saving, *place);
-    let known = all().filter(|place| !is_saved(place));
-    let known: Vec<MeasuredCandidate> = known
-        .filter_map(|place| Some(MeasuredCandidate { place, level: sweep.levels[place]? }))
-        .collect();
+    let known = known(sweep);
     let saved = all().filter(|place| is_saved(place) && !sweep.readings[*place].is_empty());
     let saved: Vec<usize> = saved.collect();
     let void: Vec<usize> = all().filter(|one| sweep.is_void(*one) && !is_saved(one)).collect();
@@ -62,6 +61,55 @@ pub fn sentences(sweep: &Sweep) -> Vec<String> {
     sentences
 }
 
+/// The candidates that were measured. Data that the target saves says nothing about its medium, even if
+/// it is fast.
+fn known(sweep: &Sweep) -> Vec<MeasuredCandidate> {
+    let saving = payloads::saving(sweep);
+    let counts = |place: &usize| !payloads::is_saved(sweep, &saving, *place);
+    let all = (0..sweep.candidates.len()).filter(counts);
+    all.filter_map(|place| Some(MeasuredCandidate { place, level: sweep.levels[place]? })).collect()
+}
+
+/// The highest of these.
+fn highest(sweep: &Sweep, known: &[MeasuredCandidate]) -> Option<HighestLevel> {
+    let costs: Vec<LoadCost> = known.iter().map(|one| sweep.cost(one.place)).collect();
+    let compared = Comparison::new(known.iter().map(|one| one.level));
+    compared.highest(|one, other| costs[one].compare(&costs[other]))
+}
+
+/// Whether the trials scatter so much that no point can be told from the highest.
+pub fn all_alike(sweep: &Sweep) -> bool {
+    let known = known(sweep);
+    highest(sweep, &known).is_some_and(|found| are_all_alike(&known, &found))
+}
+
+fn are_all_alike(known: &[MeasuredCandidate], highest: &HighestLevel) -> bool {
+    let compared = Comparison::new(known.iter().map(|one| one.level));
+    1 < known.len()
+        && highest.equals.len() + 1 == known.len()
+        && compared.resolution().is_some_and(|least| COARSE < least)
+}
+
+/// "No point can be told from another: 623,414 to 732,133 IOPS (1 trial each)."
+fn alike(sweep: &Sweep, known: &[MeasuredCandidate]) -> String {
+    let values = known.iter().map(|one| one.level.estimate.value);
+    let [least, most] = [f64::min, f64::max].map(|of| values.clone().reduce(of).unwrap_or(0.0));
+    let trials = known.iter().map(|one| one.level.trials);
+    let trials = match (trials.clone().min(), trials.max()) {
+        (Some(1), Some(1)) => "1 trial each".to_owned(),
+        (Some(least), Some(most)) if least < most => format!("{least} to {most} trials each"),
+        (_, most) => format!("{} trials each", most.unwrap_or(0)),
+    };
+    let [least, most] = [least, most].map(|value| sweep.throughput.in_words(value));
+    let unit = most.split_once(' ').map_or("", |(_, unit)| unit);
+    let range = match least.strip_suffix(unit).map(str::trim_end) {
+        _ if least == most => most,
+        Some(least) => format!("{least} to {most}"),
+        None => format!("{least} to {most}"),
+    };
+    format!("No point can be told from another: {range} ({trials}).")
+}
+
 /// Whether each of several points was measured once.
 fn is_unrepeated(sweep: &Sweep) -> bool {
     let mut known = sweep.levels.iter().flatten();
@@ -82,9 +130,8 @@ pub fn unrepeated(sweep: &Sweep) -> Option<String> {
 /// The highest, and those that cannot be told from it: one decision, a few sentences.
 fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     let compared = Comparison::new(known.iter().map(|one| one.level));
+    let Some(highest) = highest(sweep, known) else { return Vec::new() };
     let costs: Vec<LoadCost> = known.iter().map(|one| sweep.cost(one.place)).collect();
-    let highest = compared.highest(|one, other| costs[one].compare(&costs[other]));
-    let Some(highest) = highest else { return Vec::new() };
     let best = &known[highest.place];
     let trials = match best.level.trials {
         1 => "1 trial".to_owned(),
@@ -94,7 +141,7 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
         Throughput::Iops => "IOPS are",
         Throughput::Bandwidth => "Bandwidth is",
     };
-    let own = name(&sweep.candidates[best.place].coordinates);
+    let own = at(&sweep.candidates[best.place].coordinates);
     // What differs between trials, a single one does not know.
     let shown = match best.level.trials {
         1 => sweep.throughput.in_words(best.level.estimate.value),
@@ -106,7 +153,11 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     let most = highest.equals.iter().map(value).fold(best.level.estimate.value, f64::max);
     let higher = (best.level.estimate.value < most).then(|| sweep.throughput.in_words(most));
     let others = others(&highest, &costs, higher);
-    let first = format!("{what} highest at {own}: {shown} ({trials}){more}{others}.");
+    let is_alike = are_all_alike(known, &highest);
+    let first = match is_alike {
+        true => alike(sweep, known),
+        false => format!("{what} highest {own}: {shown} ({trials}){more}{others}."),
+    };
     let mut sentences = Vec::from([first]);
     if known.len() < 2 {
         return sentences;
@@ -114,8 +165,8 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
     let same: Vec<&MeasuredCandidate> = highest.equals.iter().map(|one| &known[*one]).collect();
     let label = |one: &&MeasuredCandidate| name(&sweep.candidates[one.place].coordinates);
     let names: Vec<String> = same.iter().take(LISTED).map(label).collect();
-    sentences.push(match same.len() {
-        0 => "No other point can be taken for it.".to_owned(),
+    sentences.extend((!is_alike).then(|| match same.len() {
+        0 => "No other point can be taken for the highest.".to_owned(),
         n if n > LISTED => {
             format!(
                 "These cannot be told from the highest: {}; and {} more.",
@@ -124,7 +175,7 @@ fn the_best(sweep: &Sweep, known: &[MeasuredCandidate]) -> Vec<String> {
             )
         }
         _ => format!("These cannot be told from the highest: {}.", names.join("; ")),
-    });
+    }));
     // Without any scatter every difference can be told.
     let resolution = compared.resolution().filter(|least| !same.is_empty() && SMALLEST < *least);
     sentences.extend(resolution.map(|least| match least {
@@ -405,10 +456,25 @@ fn effect<'a>(
     largest.map(|factor| Effect { axis, factor })
 }
 
-/// "queue-depth 32, block-size 64k".
+/// "queue-depth 32, block-size 64k". A target needs no name of its axis.
 fn name(coordinates: &[Coordinate]) -> String {
-    let each = coordinates.iter().map(|one| format!("{} {}", one.axis, one.label));
+    let each = coordinates.iter().map(|one| match is_target(one) {
+        true => one.label.clone(),
+        false => format!("{} {}", one.axis, one.label),
+    });
     each.collect::<Vec<_>>().join(", ")
+}
+
+/// "at queue-depth 32, block-size 64k", "on sdb at queue-depth 32".
+fn at(coordinates: &[Coordinate]) -> String {
+    let (on, at): (Vec<Coordinate>, Vec<Coordinate>) =
+        coordinates.iter().cloned().partition(is_target);
+    let parts = [("on", on), ("at", at)].into_iter().filter(|(_, own)| !own.is_empty());
+    parts.map(|(word, own)| format!("{word} {}", name(&own))).collect::<Vec<_>>().join(" ")
+}
+
+fn is_target(one: &Coordinate) -> bool {
+    one.axis == "targets"
 }
 
 fn labels_without(coordinates: &[Coordinate], left_out: usize) -> Vec<&str> {
