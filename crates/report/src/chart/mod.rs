@@ -563,14 +563,20 @@ impl Axis {
     }
 }
 
-/// In this part of an axis that begins at zero, a label to the left would overlap the vertical
-/// axis.
-const EDGE: f64 = 0.08;
+/// The width of a plot on a phone, of a letter of a label, and between a label and its dot, in dots of the
+/// screen. A plot is narrower there than half of a page.
+const PLOT_WIDTH: f64 = 280.0;
+const LETTER_WIDTH: f64 = 7.0;
+const ASIDE: f64 = 8.0;
 
 /// Whether a label to the left of a value would overlap the axis, which begins at zero.
 pub fn is_at_the_edge(dot: &Dot, series: &Series) -> bool {
-    let most = series.dots.iter().map(|dot| dot.x).fold(0.0, f64::max);
-    dot.x < EDGE * most
+    reaches_the_axis(dot, series.dots.iter().map(|dot| dot.x).fold(0.0, f64::max))
+}
+
+/// The same on an axis from zero to `most`.
+fn reaches_the_axis(dot: &Dot, most: f64) -> bool {
+    dot.x * PLOT_WIDTH < most * (dot.label.chars().count() as f64 * LETTER_WIDTH + ASIDE)
 }
 
 /// An axis that reaches over more than this has a unit for each of its ticks.

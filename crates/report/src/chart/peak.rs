@@ -2,7 +2,10 @@
 
 use fathom_core::{Bytes, Span};
 
-use super::{Axis, BARS, Chart, Dot, EDGE, Form, Lines, Paint, Plot, Scale, Series, Shape, loops};
+use super::{
+    ASIDE, Axis, BARS, Chart, Dot, Form, LETTER_WIDTH, Lines, PLOT_WIDTH, Paint, Plot, Scale,
+    Series, Shape, loops, reaches_the_axis,
+};
 use crate::document::{Document, Estimate, PeakFound, Probe};
 use crate::figures;
 use crate::results::refuted;
@@ -180,12 +183,10 @@ fn tradeoff(document: &Document, found: &PeakFound) -> Chart {
     )
 }
 
-/// The size of the plot into which labels have to fit, in dots of the screen: the width of a phone, on
-/// which a plot is narrower than half of a page.
-const PLOT: (f64, f64) = (280.0, 190.0);
-/// The width of a letter of a label, the height of a line, and the distance from its dot.
-const LETTER: (f64, f64) = (7.0, 14.0);
-const ASIDE: f64 = 8.0;
+/// The size of the plot into which labels have to fit, in dots of the screen.
+const PLOT: (f64, f64) = (PLOT_WIDTH, 190.0);
+/// The width of a letter of a label, and the height of a line.
+const LETTER: (f64, f64) = (LETTER_WIDTH, 14.0);
 
 /// Removes labels that would overlap others: the answer's label has priority, then those of the
 /// highest probes, which matter most for a search. Returns whether any was removed; the reader can
@@ -203,7 +204,7 @@ fn thin_out(found: &PeakFound, dots: &mut [(f64, Dot)]) -> bool {
         let (x, y) =
             (dot.x / most * PLOT.0, dot.y.map_or(0.0, |y| (high / y).ln() / span * PLOT.1));
         // At the positions that the renderers use.
-        let left = if dot.x < EDGE * most { x + ASIDE } else { x - ASIDE - width };
+        let left = if reaches_the_axis(dot, most) { x + ASIDE } else { x - ASIDE - width };
         (left, left + width, y)
     };
     let mut order: Vec<usize> = (0..dots.len()).collect();
@@ -332,7 +333,7 @@ mod tests {
         let (found, mut dots) = search(&probed, 722e3);
         assert!(thin_out(&found, &mut dots));
         let labels: Vec<&str> = dots.iter().map(|(_, dot)| dot.label.as_str()).collect();
-        assert_eq!(labels, ["", "", "", "64,000", "256,000", "722,000", "754,000", "1,020,000"]);
+        assert_eq!(labels, ["", "", "", "", "256,000", "722,000", "754,000", "1,020,000"]);
     }
 
     #[test]
