@@ -218,6 +218,7 @@ fn sustain(heard: &Heard<'_>, step: Option<usize>) -> Vec<Judged> {
     let mut judged = Vec::new();
     for sentence in &heard.session.sentences {
         if sentence.starts_with("A credit or a cache ")
+            || sentence.starts_with("The simulated device is a new one at each point: ")
             || sentence.starts_with("Nothing was written beforehand")
             // These sentences say what was measured, and how far it may be off.
             || sentence.starts_with("The most that was measured is ")

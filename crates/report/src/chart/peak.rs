@@ -333,7 +333,7 @@ mod tests {
         let (found, mut dots) = search(&probed, 722e3);
         assert!(thin_out(&found, &mut dots));
         let labels: Vec<&str> = dots.iter().map(|(_, dot)| dot.label.as_str()).collect();
-        assert_eq!(labels, ["", "", "", "", "256,000", "722,000", "754,000", "1,020,000"]);
+        assert_eq!(labels, ["", "4,000", "", "", "256,000", "722,000", "754,000", "1,020,000"]);
     }
 
     #[test]
