@@ -100,7 +100,7 @@ impl RatioInWords {
     /// For a narrow column: "-9 % (-11 to -7 %)", "2.3 times (2.1 to 2.5)".
     pub fn signed(self) -> String {
         if self.value < FRACTION {
-            return format!("{} of it{}", fraction(self.value), self.ends_of_fraction());
+            return format!("to {}{}", fraction(self.value), self.ends_of_fraction());
         }
         if self.is_multiple() {
             return format!("{} times{}", ratio(self.value), self.ends_of_times());
@@ -242,7 +242,7 @@ mod tests {
                 "iops",
                 change(0.000_668, 0.000_61, 0.000_731),
                 "0.067 % of the other's (0.061 to 0.073 %)",
-                "0.067 % of it (0.061 to 0.073 %)",
+                "to 0.067 % (0.061 to 0.073 %)",
             ),
             ("mean", change(1.0, 1.0, 1.0), "the same", "0 % (0 to 0 %)"),
             ("p99", change(0.7, 0.7, 0.7), "30 % shorter", "-30 % (-30 to -30 %)"),

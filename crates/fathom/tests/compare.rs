@@ -88,7 +88,7 @@ fn a_device_that_is_slower_is_found_with_its_size_and_fails_a_condition() {
     assert_has(&text, &["passes all conditions"]);
     let (ended, text) = fails("mean worse than 10%");
     assert_eq!(ended, 7, "{text}");
-    assert_has(&text, &["undecided mean worse than 10%: mean"]);
+    assert_has(&text, &["undecided: mean worse than 10%: mean"]);
     // Of several sides it names the one that fails.
     sweep(&place, &device("100us"), "8", "3", "same.jsonl");
     let three = ["before.jsonl", "same.jsonl", "after.jsonl", "--fail-if", "iops worse than 4%"];

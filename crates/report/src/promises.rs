@@ -86,7 +86,7 @@ pub fn advice(document: &Document, promises: &[Promise]) -> Vec<String> {
     let measured = document.trials.iter().fold(Span(0), |sum, trial| sum + trial.window());
     let short = document.header.command != Command::Sustain && measured < SHORT;
     let kept = promises.iter().any(|one| one.kept == Answer::Yes);
-    // A simulated device is a new one at each point, and has no rounds that add up.
+    // A simulated device is a new one at each point, so that rounds do not add up.
     let is_simulated = document.trials.iter().all(|trial| trial.backend == BackendKind::Sim);
     let longer = (short && kept).then(|| {
         let how = match is_simulated {
@@ -172,8 +172,13 @@ fn judge(document: &Document, bound: Bound) -> Promise {
         let (shown, estimate) = bound.shown(&one.trials)?;
         Some((*one, shown, estimate))
     });
-    // The highest throughput speaks for a target, and the longest response time against it.
-    let decides = known.max_by(|one, other| one.2.value.total_cmp(&other.2.value));
+    // The highest throughput speaks for a target, and the longest response time against it: first one
+    // that is certainly too long.
+    let breaks = |estimate| bound.is_a_time() && bound.holds(estimate) == Answer::No;
+    let decides = known.max_by(|one, other| {
+        let both = breaks(one.2).cmp(&breaks(other.2));
+        both.then(one.2.value.total_cmp(&other.2.value))
+    });
     let Some((one, shown, estimate)) = decides else {
         let why = match own.as_slice() {
             [] => "nothing was measured for it",
@@ -241,7 +246,10 @@ impl Bound {
     /// lower percentile that is too long already.
     fn shown(self, trials: &[&Trial]) -> Option<(Metric, Estimate)> {
         let own = self.metric.of(trials).map(|own| (self.metric, own));
-        own.or_else(|| self.metric.lower_above(trials, self.value))
+        match own {
+            Some((_, Estimate { half_width: Some(_), .. })) => own,
+            _ => self.metric.lower_above(trials, self.value).or(own),
+        }
     }
 
     /// Whether a figure keeps it, at both ends of its interval. Without one nothing is known.

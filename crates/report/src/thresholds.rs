@@ -139,7 +139,9 @@ fn failure(trials: &[&Trial], condition: Condition) -> Option<String> {
     };
     match (watched.of(trials), &condition) {
         (None, Condition::Above(_, bound)) => Some(match watched.lower_above(trials, *bound) {
-            Some((lower, one)) => lower.in_words(&one),
+            Some((lower, one)) => {
+                format!("too few I/Os for {}, but {}", watched.name(), lower.in_words(&one))
+            }
             None => format!("{} is unknown", watched.name()),
         }),
         (None, _) => Some(format!("{} is unknown", watched.name())),

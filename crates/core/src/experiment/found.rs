@@ -58,7 +58,7 @@ pub struct SweepFound {
     /// random data: their figures say nothing about the medium, whenever they were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub saved: Vec<Vec<String>>,
-    /// Whether the trials scatter so much that no point can be told from the highest.
+    /// Whether the trials scatter so much that no point can be told from another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_alike: bool,
 }
@@ -83,7 +83,8 @@ pub struct PeakFound {
     pub equals: Vec<f64>,
     /// The best throughput of all.
     pub best: Option<Estimate>,
-    /// Whether the official run at the answer was above the objective, although not beyond chance.
+    /// Whether chance can explain on which side of the objective the official run at the answer was, or
+    /// too few I/Os leave that open.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub official_is_open: bool,
 }

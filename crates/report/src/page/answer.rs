@@ -50,21 +50,28 @@ pub fn answer(document: &Document) -> Sentence {
         Answer::Yes => format!("fails by {}", one.text),
         Answer::No | Answer::Unknown => format!("undecided: {}", one.text),
     });
-    let found = answered.chain([found(document)]).chain(unlike(document)).chain(open);
+    let first = match answered.len() {
+        0 => found(document),
+        _ => found_later(document),
+    };
+    let found = answered.chain([first]).chain(unlike(document)).chain(open);
     let found = found.chain(failed);
-    let parts = found.chain(ended(document)).chain(worth(document, tone)).enumerate();
-    let parts = parts.map(|(at, part)| if at == 0 { part } else { uncapitalized(&part) });
-    Sentence { tone, text: parts.collect::<Vec<_>>().join("; ") }
+    let parts: Vec<String> = found.chain(ended(document)).chain(worth(document, tone)).collect();
+    Sentence { tone, text: parts.join("; ") }
 }
 
-/// A sentence that goes on: "queue depth 8 saturates"; "IOPS" stays as it is.
-fn uncapitalized(text: &str) -> String {
-    let mut letters = text.chars();
+/// What was found, behind the answer to a promise: a sentence goes on with "queue depth 8 saturates".
+/// "IOPS", the sides A and B, and the names of points stay as they are.
+fn found_later(document: &Document) -> String {
+    let found = found(document);
+    let is_sentence = document.header.command == Command::Quick
+        || document.conclusion.as_ref().is_some_and(|last| !last.sentences.is_empty());
+    let mut letters = found.chars();
     match (letters.next(), letters.clone().next()) {
-        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+        (Some(first), Some(second)) if is_sentence && second.is_lowercase() => {
             format!("{}{}", first.to_lowercase(), letters.as_str())
         }
-        _ => text.to_owned(),
+        _ => found,
     }
 }
 

@@ -179,8 +179,8 @@ fn sentences(found: &Calibration) -> Vec<String> {
             NullTarget::Zeros => "a read of /dev/zero",
         };
         sentences.push(format!(
-            "At queue depth 1 {what} takes {} at the p50. Nothing that is measured here can take \
-             less.",
+            "At queue depth 1 {what} takes {} at the p50: no p50 of a service time that is measured in \
+             this way can be shorter.",
             figures::time(ns as f64)
         ));
     }

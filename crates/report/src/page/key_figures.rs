@@ -30,7 +30,9 @@ pub fn key_figures(document: &Document) -> Option<Table> {
         Some(Found::Peak(found)) => of_peak(document, found, &chosen(document)?),
         Some(Found::Sustain(found)) => of_rounds(found),
         Some(Found::Map(found)) => of_map(found),
-        Some(Found::Sweep(_)) => of_sweep(&Results::of(document, &[Role::Result])),
+        Some(Found::Sweep(found)) => {
+            of_sweep(&Results::of(document, &[Role::Result]), found.all_alike)
+        }
         None if document.is_experiment() => Vec::new(),
         None => match Results::of_points(document).spots.as_slice() {
             steps if document.header.command == Command::Quick => of_portrait(steps),
@@ -159,7 +161,7 @@ fn of_map(found: &MapFound) -> Vec<Tile> {
 
 /// The best of several points, each with its place. Which of those that cannot be told apart is named
 /// is decided as in the conclusion of the sweep.
-fn of_sweep(results: &Results<'_>) -> Vec<Tile> {
+fn of_sweep(results: &Results<'_>, all_alike: bool) -> Vec<Tile> {
     // Zeros that are as fast as random data by chance are not the best.
     let all_repeat = results.spots.iter().all(Spot::repeats_data);
     let counts = |spot: &&Spot<'_>| !spot.is_void() && (all_repeat || !spot.repeats_data());
@@ -193,7 +195,9 @@ fn of_sweep(results: &Results<'_>) -> Vec<Tile> {
         tile(name, spot.summary.quantiles[TAIL], figures::time)
     };
     let iops = iops.filter(|_| results.blocks_differ() || !in_bytes);
-    [bytes.filter(|_| in_bytes), iops, time()].into_iter().flatten().collect()
+    // Where no point can be told from another, none is the highest.
+    let rates = [bytes.filter(|_| in_bytes), iops].into_iter().filter(|_| !all_alike);
+    rates.chain([time()]).flatten().collect()
 }
 
 /// The highest of these, the first one by this order if several may be it; and "; 3 more cannot be told

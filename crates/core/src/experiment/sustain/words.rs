@@ -194,10 +194,11 @@ fn caution(sustain: &Sustain) -> Vec<String> {
     let done = sustain.rounds.len();
     let lasting = load_time(sustain, done);
     if sustain.is_simulated {
+        let longest = sustain.plan.round.iter().map(|one| one.point.time()).max();
         cautions.push(format!(
             "The simulated device is a new one at each point: a credit or a cache that lasts for \
              longer than {} does not show.",
-            load_time(sustain, 1)
+            longest.unwrap_or_default()
         ));
     } else if sustain.standing().lacks.is_none() {
         cautions.push(format!(

@@ -77,7 +77,7 @@ fn highest(sweep: &Sweep, known: &[MeasuredCandidate]) -> Option<HighestLevel> {
     compared.highest(|one, other| costs[one].compare(&costs[other]))
 }
 
-/// Whether the trials scatter so much that no point can be told from the highest.
+/// Whether the trials scatter so much that no point can be told from another.
 pub fn all_alike(sweep: &Sweep) -> bool {
     let known = known(sweep);
     highest(sweep, &known).is_some_and(|found| are_all_alike(&known, &found))
@@ -85,8 +85,11 @@ pub fn all_alike(sweep: &Sweep) -> bool {
 
 fn are_all_alike(known: &[MeasuredCandidate], highest: &HighestLevel) -> bool {
     let compared = Comparison::new(known.iter().map(|one| one.level));
+    let all = || 0..known.len();
+    let is_lower = |one: usize, than: usize| compared.ratio(&[one], &[than]).is_less();
     1 < known.len()
         && highest.equals.len() + 1 == known.len()
+        && all().all(|one| all().all(|than| !is_lower(one, than)))
         && compared.resolution().is_some_and(|least| COARSE < least)
 }
 
