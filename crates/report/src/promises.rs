@@ -369,6 +369,20 @@ mod tests {
     }
 
     #[test]
+    fn only_rounds_on_a_real_target_add_up() {
+        let mut document = document::read(include_bytes!("../tests/data/quick.jsonl")).unwrap();
+        let mut said = |backend| {
+            for trial in &mut document.trials {
+                (trial.point.rated.iops, trial.backend) = (Some(Rate(1.0)), backend);
+            }
+            advice(&document, &promises(&document)).concat()
+        };
+        let (real, simulated) = (said(BackendKind::Uring), said(BackendKind::Sim));
+        assert!(real.contains(": `fathom sustain` with the same options tells "), "{real}");
+        assert!(simulated.contains(": a longer --duration tells "), "{simulated}");
+    }
+
+    #[test]
     fn a_target_is_not_blamed_for_what_held_the_load_up() {
         assert!(HELD_UP.into_iter().all(is_code));
         let kept = |iops, code, severity| told(iops, code, severity).kept;
