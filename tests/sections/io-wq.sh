@@ -83,7 +83,7 @@ for access in "--read-share 100%" "--read-share 0% --overwrite"; do
 done
 
 # With a kernel that has these threads, buffered writes to a file in memory use only them.
-measure memory/data "${load[@]}" --buffered --read-share 0% --overwrite --stop-after 1000ios
+measure memory/data -b 4k --warm-up 200ms -d 3s --buffered --read-share 0% --overwrite
 check "buffered writes in memory: the verdict tells" has_finding
 
 # A user who may not count still sees the threads.
