@@ -24,7 +24,7 @@
   for (const cell of document.querySelectorAll('tbody tr > :first-child')) {
     const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
-      for (const word of texts.currentNode.textContent.matchAll(/[^\s-]{1,10}(?=\s|$)/g)) {
+      for (const word of texts.currentNode.textContent.matchAll(/(?<=^|[\s-])[^\s-]{1,10}(?=[\s-]|$)/g)) {
         const range = document.createRange();
         range.setStart(texts.currentNode, word.index);
         range.setEnd(texts.currentNode, word.index + word[0].length);
