@@ -116,13 +116,7 @@ impl RatioInWords {
     }
 
     fn ends_of_fraction(self) -> String {
-        self.interval.map_or(String::new(), |it| {
-            let [value, low, high] = [it.value, it.low, it.high].map(fraction);
-            match low == value && high == value {
-                true => String::new(),
-                false => format!(" ({} to {high})", low.trim_end_matches(" %")),
-            }
-        })
+        self.interval.map_or(String::new(), |it| ends([it.value, it.low, it.high].map(fraction)))
     }
 
     fn ends_of_times(self) -> String {
@@ -133,17 +127,17 @@ impl RatioInWords {
 /// " (2.1 to 2.5)": the ends of a multiple, to stand behind the words for its value. Empty if all three
 /// look alike.
 pub fn ends_of_times(of: Ratio) -> String {
-    let [value, low, high] = [of.value, of.low, of.high].map(ratio);
-    match low == value && high == value {
-        true => String::new(),
-        false => format!(" ({low} to {high})"),
-    }
+    ends([of.value, of.low, of.high].map(ratio))
 }
 
 /// " (15 to 28 %)": the ends of a share from 0 to 1, to stand behind the words for its value. Empty if
 /// all three look alike.
-pub fn ends_of_share(value: f64, ends: [f64; 2]) -> String {
-    let [value, low, high] = [value, ends[0], ends[1]].map(percent);
+pub fn ends_of_share(value: f64, [low, high]: [f64; 2]) -> String {
+    ends([value, low, high].map(percent))
+}
+
+/// A value and the ends of its interval; a unit stands behind the last one alone.
+fn ends([value, low, high]: [String; 3]) -> String {
     match low == value && high == value {
         true => String::new(),
         false => format!(" ({} to {high})", low.trim_end_matches(" %")),

@@ -1,14 +1,11 @@
 //! The facts that studies of arrays need about their targets, and the best result on each of them.
 
 use crate::experiment::Candidate;
-use crate::experiment::sweep::Sweep;
+use crate::experiment::sweep::{Sweep, TARGETS};
 use crate::facts::{Target, short_names};
 use crate::measure::Direction;
 use crate::stats::{Comparison, Level, Ratio};
 use crate::trial::Coordinate;
-
-/// The axis of the targets.
-const TARGETS: &str = "targets";
 
 /// A target of a study that compares several.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,6 +25,9 @@ use crate::verdict::Finding;
 pub use cost::LoadCost;
 pub(super) use payloads::is_unique;
 
+/// The axis of the targets.
+pub(super) const TARGETS: &str = "targets";
+
 /// One combination of the settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {

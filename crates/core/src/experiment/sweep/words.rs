@@ -3,7 +3,7 @@
 //! that matters most.
 
 use super::curves::{self, Curve, Saturation};
-use super::{LoadCost, PassOrder, Sweep, payloads, scaling};
+use super::{LoadCost, PassOrder, Sweep, TARGETS, payloads, scaling};
 use crate::differences::{ends_of_share, ends_of_times};
 use crate::experiment::Axis;
 use crate::experiment::throughput::Throughput;
@@ -105,10 +105,9 @@ fn alike(sweep: &Sweep, known: &[MeasuredCandidate]) -> String {
     };
     let [least, most] = [least, most].map(|value| sweep.throughput.in_words(value));
     let unit = most.split_once(' ').map_or("", |(_, unit)| unit);
-    let range = match least.strip_suffix(unit).map(str::trim_end) {
-        _ if least == most => most,
-        Some(least) => format!("{least} to {most}"),
-        None => format!("{least} to {most}"),
+    let range = match least == most {
+        true => most,
+        false => format!("{} to {most}", least.trim_end_matches(unit).trim_end()),
     };
     format!("No point can be told from another: {range} ({trials}).")
 }
@@ -477,7 +476,7 @@ fn at(coordinates: &[Coordinate]) -> String {
 }
 
 fn is_target(one: &Coordinate) -> bool {
-    one.axis == "targets"
+    one.axis == TARGETS
 }
 
 fn labels_without(coordinates: &[Coordinate], left_out: usize) -> Vec<&str> {
