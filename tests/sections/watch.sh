@@ -67,6 +67,23 @@ check "the table has a row for each interval" equal "$(rows | cut -d' ' -f 1)" \
 run_fathom report "$watch"
 check "the report says who did it" bash -c "tr -s ' \n' ' ' <'$out' | grep -q 'fio caused [0-9.]* % of the observed I/Os'"
 check "its last line is the answer" bash -c "tail -n 3 '$out' | grep -q '$disk: .*IOPS'"
+# The summary has what the lines have, and conditions are about reads and writes together.
+run_fathom report "$watch" --summary
+in_summary() { jq -e "$1" "$out"; }
+check "the summary is one of a whole watch" in_summary '.is_complete and .exit_code == 0 and .disks[0].name == "'"$disk"'"'
+check "and has the answer" in_summary '.answer | startswith("'"$disk"': ")'
+check "its IOPS are the counters'" equal "$(jq '.disks[0].reads.iops.value * 1000 | round' "$out" || echo none)" \
+  "$(watched '([.[].counted.reads.ios[]] | add) * 1e9 / ([.[].counted.length_ns[]] | add) * 1000 | round')"
+run_fathom report "$watch" --fail-if 'iops<1'
+check "a watch within its conditions has exit code 0" status_is 0
+check "and the report says that it is" bash -c "tr -s ' \n' ' ' <'$out' | grep -q \"is not the case: IOPS are [0-9.,]* on $disk\""
+run_fathom report "$watch" --fail-if 'iops>1'
+check "a condition that holds has exit code 6" status_is 6
+failing() { { "$fathom" report "$watch" --fail-if 'iops>1' --summary 2>/dev/null || true; } | jq -e "$1"; }
+check "the summary says so, for the disk" failing '.conditions[0] | .applies == "yes" and (.text | endswith("on '"$disk"'"))'
+run_fathom report "$watch" --fail-if suspect
+check "a watch has no verdict" says '^error: --fail-if suspect: a watch has no verdict'
+check "and the refusal has exit code 2" status_is 2
 run_fathom report "$watch" --html watch.html
 check "its page is written" grep -q 'Response times over time' watch.html
 run_fathom report "$watch" --csv table.csv
@@ -136,6 +153,18 @@ run_fathom watch "$loop" -- sh -c 'exit 7'
 check "another exit code is passed on" status_is 7
 run_fathom watch "$loop" -- sh -c 'kill -9 $$'
 check "and so is a signal" status_is 137
+run_fathom watch "$loop" --fail-if 'iops<10M' -- sh -c 'exit 9'
+check "it comes before a condition that holds" status_is 9
+run_fathom watch "$loop" --fail-if 'iops<10M' -- true
+check "a command without I/O is below a rate" status_is 6
+check "the answer says so" says "fails by --fail-if 'iops<10M': IOPS are [0-9.,]* on $disk"
+run_fathom watch "$loop" --fail-if 'mean>1h' -- true
+check "and a time of an hour is not crossed" status_is 0 7
+run_fathom watch "$loop" --counters --fail-if 'p99>1us' -- dd if="$loop" of=/dev/null bs=4k count=8 iflag=direct
+check "without events a percentile is undecided" status_is 7
+check "and the answer says why" says "undecided: --fail-if 'p99>1us': without events of its requests, p99 is unknown on $disk"
+run_fathom watch "$loop" --fail-if 'p99 worse than 5%' -- true
+check "a watch has no two sides" says 'it compares two sides, and a watch has one'
 run_fathom watch "$loop" -- "$FATHOM_BED/no-such-program"
 check "a command that is not there is named" says 'no-such-program.*cannot be started'
 

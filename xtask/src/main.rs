@@ -69,10 +69,11 @@ fn run_tidy() -> Result<(), String> {
 type Make = fn() -> String;
 
 /// The schemas: the path of each, relative to the root, and the function that makes it.
-const SCHEMAS: [(&str, Make); 5] = [
+const SCHEMAS: [(&str, Make); 6] = [
     ("docs/schema/result-2.json", fathom_report::document::schema),
     ("docs/schema/calibration-1.json", fathom_report::document::calibration_schema),
     ("docs/schema/watch-1.json", fathom_report::watched::watch_schema),
+    ("docs/schema/watch-summary-1.json", fathom_report::watched::watch_summary_schema),
     ("docs/schema/comparison-1.json", fathom_report::comparison::comparison_schema),
     ("docs/schema/history-1.json", fathom_report::history::history_schema),
 ];

@@ -28,7 +28,7 @@ pub mod exit {
     pub const OUTPUT: u8 = 5;
     /// Measured, but a condition of `--fail-if` holds, or a promise was not kept.
     pub const FAILED: u8 = 6;
-    /// Compared, and no condition of `--fail-if` is shown to hold, but one is undecided.
+    /// Compared or watched, and no condition of `--fail-if` is shown to hold, but one is undecided.
     pub const UNDECIDED: u8 = 7;
     /// Compared, and something is not comparable.
     pub const NOT_COMPARABLE: u8 = 8;
@@ -45,7 +45,7 @@ Exit codes:
   4  measured, but void: the numbers are not what was asked for
   5  a result could not be written or read
   6  measured, and a condition of --fail-if holds, or a promise is not kept
-  7  compared, and a condition of --fail-if is undecided
+  7  compared or watched, and a condition of --fail-if is undecided
   8  compared, and something is not comparable
   130, 143  ended by Ctrl-C or SIGTERM; what was measured until then is kept";
 }

@@ -237,7 +237,7 @@ impl Journal {
         self.results = true;
         // The content of the file stays, and so do later lines: stdout is reported at the end.
         if let Err(error) = self.print(line) {
-            output::complain(&error.to_string());
+            output::note_folded(&error.to_string());
             self.echo = false;
             self.trouble.get_or_insert(error);
         }
@@ -319,7 +319,7 @@ impl Journal {
         };
         self.trouble =
             Some(told(&old, &harm, lost, saved.as_ref().map(|(path, ..)| path.as_path())));
-        self.trouble.iter().for_each(|trouble| output::complain(&trouble.to_string()));
+        self.trouble.iter().for_each(|trouble| output::note_folded(&trouble.to_string()));
         match harm {
             // A file without a result has no use, and is ours.
             Harm::Full(_) if !had_results => signals::remove(&old),

@@ -78,7 +78,7 @@ fn ended(result: Result<u8, Error>) -> ExitCode {
             Error::Workload(text) => output::note_text(text),
             // The answer, which is the last line on the same terminal, says it.
             Error::Failed(_) | Error::Undecided(_) if output::answer_is_seen() => {}
-            other => output::complain(&format!("error: {other}")),
+            other => output::note_folded(&format!("error: {other}")),
         }
         error.exit_code()
     });

@@ -180,9 +180,9 @@ pub fn answer_is_seen() -> bool {
     IS_ANSWERED.load(Ordering::SeqCst) && is_terminal() && io::stderr().is_terminal()
 }
 
-/// Prints an error on stderr, wrapped between words on a terminal: the terminal itself would break
+/// Prints a line on stderr, wrapped between words on a terminal: the terminal itself would break
 /// inside words.
-pub fn complain(line: &str) {
+pub fn note_folded(line: &str) {
     match terminal_size::terminal_size_of(io::stderr()) {
         Some((columns, _)) => note_text(&folded(&printable(line), usize::from(columns.0))),
         None => note(line),

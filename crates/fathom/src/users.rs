@@ -98,7 +98,7 @@ pub fn tell(written: &[&Target]) {
     for (target, mut users) in written.iter().zip(found) {
         users.retain(|user| told.users.insert((target.path.clone(), user.process)));
         if !users.is_empty() {
-            output::complain(&in_words(target, &users));
+            output::note_folded(&in_words(target, &users));
         }
     }
 }

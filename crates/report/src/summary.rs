@@ -1,4 +1,4 @@
-//! The summary of a result: its answer and its figures, for programs.
+//! The summary of a result, or of a watch: its answer and its figures, for programs.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,12 @@ use crate::document::{
     Document, Finding, HostTrial, ResultSummary, Role, SUMMARY_VERSION, Severity, SummaryCondition,
     SummaryFigures, SummaryHost, SummaryPromise, SummaryResult, Trial,
 };
-use crate::figures;
+use crate::figures::{self, DiskFigures};
 use crate::page;
 use crate::promises::{Promise, promises};
 use crate::results::{Results, Spot, chosen};
-use crate::thresholds::outcomes;
+use crate::thresholds::{outcomes, outcomes_of_watch};
+use crate::watched::{DiskSummary, WatchSummary, WatchedDisk, WatchedResult};
 
 /// The summary of a result.
 pub fn summary(document: &Document) -> ResultSummary {
@@ -55,6 +56,49 @@ pub fn summary(document: &Document) -> ResultSummary {
         conditions: outcomes(document).into_iter().map(condition).collect(),
         figures,
         results,
+    }
+}
+
+/// The summary of a watch.
+pub fn summary_of_watch(result: &WatchedResult) -> WatchSummary {
+    let names = result.header.disks.iter().map(|disk| disk.name.as_str());
+    WatchSummary {
+        summary_version: SUMMARY_VERSION,
+        answer: page::answer_of_watch(result).text,
+        created: result.header.created.clone(),
+        length_ns: result.length().0,
+        exit_code: result.end.as_ref().and_then(|end| end.exit_code),
+        is_complete: result.end.is_some(),
+        lost_events: result.lost_events,
+        conditions: outcomes_of_watch(result).into_iter().map(condition).collect(),
+        disks: names.zip(&result.disks).map(|(name, disk)| of_disk(name, disk)).collect(),
+    }
+}
+
+fn of_disk(name: &str, disk: &WatchedDisk) -> DiskSummary {
+    let of = |direction| DiskFigures::of(disk, direction);
+    let both = of(None);
+    let figures = |figures: Option<DiskFigures>| {
+        let exact = |value: Option<f64>| value.map(|value| Estimate { value, half_width: None });
+        let figures = figures.as_ref();
+        let quantile = |at: f64| exact(figures.and_then(|one| one.quantile(Quantile(at))));
+        SummaryFigures {
+            iops: exact(figures.map(|one| one.iops)),
+            bandwidth_bytes_per_second: exact(figures.map(|one| one.bandwidth)),
+            mean_ns: exact(figures.and_then(|one| one.mean)),
+            p50_ns: quantile(0.5),
+            p99_ns: quantile(0.99),
+            p99_9_ns: quantile(0.999),
+        }
+    };
+    DiskSummary {
+        name: name.to_owned(),
+        busy: disk.counted.map(|counted| counted.utilization()),
+        in_flight: disk.counted.map(|counted| counted.mean_queue()),
+        seen: both.as_ref().and_then(DiskFigures::seen),
+        figures: figures(both),
+        reads: figures(of(Some(Direction::Read))),
+        writes: figures(of(Some(Direction::Write))),
     }
 }
 

@@ -353,6 +353,8 @@ fn the_schemas_are_up_to_date() {
     check(&schemas.join("result-2.json"), document::schema().as_bytes());
     check(&schemas.join("calibration-1.json"), document::calibration_schema().as_bytes());
     check(&schemas.join("watch-1.json"), fathom_report::watched::watch_schema().as_bytes());
+    let summary = fathom_report::watched::watch_summary_schema();
+    check(&schemas.join("watch-summary-1.json"), summary.as_bytes());
     let comparison = fathom_report::comparison::comparison_schema();
     check(&schemas.join("comparison-1.json"), comparison.as_bytes());
     let history = fathom_report::history::history_schema();

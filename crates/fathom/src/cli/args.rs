@@ -25,7 +25,7 @@ use super::options::{
 };
 use super::rates::{self, Offered};
 use super::searches::{Peak, Sustain};
-use super::thresholds::{metric, threshold};
+use super::thresholds::{metric, threshold, watch_threshold};
 use super::values::{self, Backend, Passes};
 use crate::error::exit;
 use crate::output;
@@ -60,7 +60,7 @@ pub fn answer(
     again: &dyn Fn(&[OsString]) -> Option<clap::Error>,
 ) -> ! {
     if let Some(answer) = own_words(error) {
-        output::complain(&format!("error: {answer}"));
+        output::note_folded(&format!("error: {answer}"));
         std::process::exit(i32::from(exit::USAGE));
     }
     let shown = |word: &OsString| OsString::from(&*printable(&word.to_string_lossy()));
@@ -262,6 +262,11 @@ pub struct Watch {
     /// Keep everything in a result file, which `fathom report` shows
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// End with exit code 6 if this holds for a disk over the whole watch, reads and writes together:
+    /// 'p99>2ms', 'mean>1ms', 'max>1s', 'iops<50k', 'bandwidth<1GB/s'; with exit code 7 if that is
+    /// undecided; several are possible. The exit code of a COMMAND that fails comes first
+    #[arg(long, value_name = "CONDITION", value_parser = watch_threshold)]
+    pub fail_if: Vec<Threshold>,
     /// A command, which is watched from its start to its end. fathom ends with its exit code
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -597,6 +602,7 @@ impl Args {
         let results = match &mut self.command {
             Command::Run(run) => Some(&mut run.results),
             Command::Quick(quick) => Some(&mut quick.results),
+            Command::Watch(watch) => return std::mem::take(&mut watch.fail_if),
             _ => self.of_experiment().map(|(_, results)| results),
         };
         results.map(|results| std::mem::take(&mut results.fail_if)).unwrap_or_default()
@@ -928,7 +934,8 @@ pub struct Report {
     /// Write the report as Markdown, for issues and wikis; without FILE, show it as Markdown
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     pub markdown: Option<Option<PathBuf>>,
-    /// Print the summary as JSON: the answer, the verdict, and the figures of each result
+    /// Print the summary as JSON: the answer, the verdict, and the figures of each result, or of each
+    /// disk that was watched
     #[arg(long, conflicts_with_all = ["html", "markdown", "csv", "csv_series", "cells", "svg", "png", "details", "width", "open"])]
     pub summary: bool,
     /// Write the figures of every trial as CSV instead of showing the report
@@ -953,9 +960,9 @@ pub struct Report {
     /// Show every trial in full, and the evidence of each doubt with advice
     #[arg(long)]
     pub details: bool,
-    /// End with exit code 6 if this holds for a result: 'p99>2ms', 'mean>1ms', 'max>1s', 'iops<50k',
-    /// 'bandwidth<1GB/s', suspect or void; for `ab` also 'p99 worse than 5%', with exit code 7 if
-    /// that is undecided; several are possible
+    /// End with exit code 6 if this holds for a result or a watched disk: 'p99>2ms', 'mean>1ms',
+    /// 'max>1s', 'iops<50k', 'bandwidth<1GB/s'; for a result alone: suspect or void; for `ab` alone:
+    /// 'p99 worse than 5%'; with exit code 7 if it is undecided; several are possible
     #[arg(long, value_name = "CONDITION", value_parser = threshold)]
     pub fail_if: Vec<Threshold>,
     /// The columns of the report in the terminal [default: the width of the terminal]

@@ -291,6 +291,7 @@ const ALL: &[Brief] = &[
             ("plain", "Lines instead of a full screen"),
             ("csv", "Write a table"),
             ("out", "Keep everything in a result file"),
+            ("fail-if", "Exit code 6 if this holds for a disk: 'p99>2ms'"),
             ("command", "Watch this command from its start to its end"),
         ]],
         examples: &[

@@ -48,6 +48,26 @@ pub fn threshold(text: &str) -> Result<Threshold, String> {
     Ok(Threshold { typed, condition })
 }
 
+/// Reads a condition under which a watch fails: on a figure, because a watch has no verdict and no sides.
+pub fn watch_threshold(text: &str) -> Result<Threshold, String> {
+    let threshold = threshold(text)?;
+    match on_watch(&threshold) {
+        Ok(()) => Ok(threshold),
+        Err(why) => {
+            Err(format!("{why}: write 'p99>2ms', 'mean>1ms', 'iops<50k' or 'bandwidth<1GB/s'"))
+        }
+    }
+}
+
+/// Whether it is a condition on a watch; if not, why.
+pub fn on_watch(threshold: &Threshold) -> Result<(), &'static str> {
+    match threshold.condition {
+        Condition::Above(..) | Condition::Below(..) => Ok(()),
+        Condition::Verdict(_) => Err("a watch has no verdict"),
+        Condition::Worse(..) => Err("it compares two sides, and a watch has one"),
+    }
+}
+
 /// Reads the name of a figure: `iops`, `bandwidth`, `mean`, `max`, `p99`.
 pub fn metric(text: &str) -> Result<Metric, String> {
     match text.trim().to_ascii_lowercase().as_str() {
@@ -93,5 +113,10 @@ mod tests {
             assert!(threshold(text).is_err(), "{text}");
         }
         assert!(threshold("p99>2").unwrap_err().contains("2ms or 2s"));
+        assert_eq!(watch_threshold("max>1s"), threshold("max>1s"));
+        assert!(
+            watch_threshold("suspect").unwrap_err().starts_with("a watch has no verdict: write")
+        );
+        assert!(watch_threshold("p99 worse than 5%").unwrap_err().contains("a watch has one"));
     }
 }

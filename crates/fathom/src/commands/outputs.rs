@@ -12,7 +12,10 @@ use fathom_report::page::{Level, Page, Sentence};
 use fathom_report::promises::promises;
 use fathom_report::summary::summary;
 use fathom_report::terminal;
-use fathom_report::thresholds::{is_judged, lacks_a_host, of_two_sides, outcomes};
+use fathom_report::thresholds::{
+    is_judged, lacks_a_host, of_two_sides, outcomes, outcomes_of_watch,
+};
+use fathom_report::watched::WatchedResult;
 
 use super::read_result;
 use crate::cli::options::{Reports, Results};
@@ -232,8 +235,24 @@ pub fn holds(document: &Document) -> Result<(), Error> {
         .then(|| "a host was lost: whether the promises are kept is unknown".to_owned());
     let broken = promises.iter().filter(|one| one.kept == Answer::No).map(|one| one.text.clone());
     let broken = broken.chain(lost);
-    let failed: Vec<String> = of(Answer::Yes).chain(broken).collect();
-    let undecided: Vec<String> = of(Answer::Unknown).collect();
+    decided(of(Answer::Yes).chain(broken).collect(), of(Answer::Unknown).collect())
+}
+
+/// Whether a watch stays within all its conditions.
+///
+/// # Errors
+///
+/// When it does not, or when that is undecided.
+pub fn watch_holds(result: &WatchedResult) -> Result<(), Error> {
+    let outcomes = outcomes_of_watch(result);
+    let of = |wanted: Answer| {
+        let those = outcomes.iter().filter(|one| one.holds == wanted);
+        those.map(|one| one.text.clone()).collect()
+    };
+    decided(of(Answer::Yes), of(Answer::Unknown))
+}
+
+fn decided(failed: Vec<String>, undecided: Vec<String>) -> Result<(), Error> {
     match (failed.is_empty(), undecided.is_empty()) {
         (false, _) => Err(Error::Failed(failed)),
         (true, false) => Err(Error::Undecided(undecided)),

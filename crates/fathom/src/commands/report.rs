@@ -44,7 +44,7 @@ pub fn perform(args: &Report) -> Result<u8, Error> {
     outputs::distinct(files)?;
     let mut document = match read_result::read_any(&args.result)? {
         ReadResult::Document(document) => *document,
-        ReadResult::Watch(watch) => return report_watch::perform(args, &watch),
+        ReadResult::Watch(watch) => return report_watch::perform(args, *watch),
     };
     document.conditions = conditions(args, &document)?;
     if args.summary {

@@ -13,7 +13,7 @@ use fathom_core::Span;
 use fathom_core::facts::LayerKind;
 use fathom_engine::host;
 use fathom_engine::watch::{self, DiskWatch, EventsMissing, PUMP, WatchedDisk};
-use fathom_report::page::{self, Level};
+use fathom_report::page;
 use fathom_report::watched::{WatchHeader, WatchedResult};
 
 use super::outputs;
@@ -66,19 +66,28 @@ pub fn perform(args: &Watch) -> Result<u8, Error> {
     drop(view);
     let code = finish(args, &watch, &sum, begun.elapsed(), child, outcome)?;
     result.map_or(Ok(()), |file| file.end(child_code(args, code)))?;
-    answer(&sum.result(header, &watch), is_seen)?;
-    Ok(code)
+    let conditions = args.fail_if.clone();
+    let result = WatchedResult { conditions, ..sum.result(header, &watch) };
+    answer(&result, is_seen)?;
+    match code {
+        exit::MEASURED => outputs::watch_holds(&result).map(|()| code),
+        // The command's own failure says more.
+        _ => Ok(code),
+    }
 }
 
 /// Says the answer last of all: where the intervals were seen, and otherwise on stderr, because stdout
 /// is the command's or the file's.
 fn answer(result: &WatchedResult, is_seen: bool) -> Result<(), Error> {
-    let Some(answer) = page::watched(result, Level::Short).answer else { return Ok(()) };
+    let answer = page::answer_of_watch(result);
     if is_seen {
-        return outputs::say_last(&answer);
+        outputs::say_last(&answer)?;
+        output::has_answered();
+        return Ok(());
     }
     output::note("");
-    output::note(&answer.text);
+    output::note_folded(&answer.text);
+    output::has_answered();
     Ok(())
 }
 
@@ -344,7 +353,7 @@ fn finish(
     let command = Path::new(&args.command[0]).display();
     output::note("");
     output::note(&format!("{command} ran for {:.2} s", elapsed.as_secs_f64()));
-    sum.lines(watch).iter().for_each(|line| output::note(line));
+    sum.lines(watch).iter().for_each(|line| output::note_folded(line));
     let code = status.code().or_else(|| Some(i32::from(exit::SIGNAL) + status.signal()?));
     Ok(u8::try_from(code.unwrap_or(1)).unwrap_or(u8::MAX))
 }

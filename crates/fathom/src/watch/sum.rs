@@ -68,6 +68,7 @@ impl Sum {
             end: Some(WatchEnd { length_ns: self.length.0, exit_code: None }),
             lost_events: self.lost,
             own_cpu: self.own_cpu,
+            conditions: Vec::new(),
             header,
         }
     }

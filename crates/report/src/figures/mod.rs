@@ -5,6 +5,7 @@ mod ceiling;
 mod doubts;
 mod places;
 mod trial_part;
+mod watched;
 mod workload;
 
 pub use fathom_core::count;
@@ -24,6 +25,7 @@ pub use trial_part::{
     OfferedLoad, Summary, TrialPart, carried, columns, completed, direction_name, directions,
     fixed_amount, iops_deviation, quantile_estimates, summary, time_name,
 };
+pub use watched::DiskFigures;
 pub use workload::{
     asked, before_and_after, counted_workers, flush, is_in_sequence, is_random, load, mix, names,
     pacing, pattern_names, payload, queue_depth, same_access, stream_in_words, way, workers,

@@ -5,6 +5,7 @@ use fathom_core::facts::{Answer, Reduction};
 
 use super::hosts;
 use super::{Block, Fact, Level, Outcome, Remark, Sentence, Tone};
+use crate::comparison::RequirementOutcome;
 use crate::document::{Command, Document, Ended, Found, Host, Stream, Trial, Verdict};
 use crate::figures;
 use crate::promises::{Promise, advice, promises};
@@ -247,7 +248,7 @@ fn conclusion(document: &Document) -> Vec<Sentence> {
     sentences.extend(found(document).0.iter().map(Sentence::plain));
     sentences.extend(only_reads(document));
     sentences.extend(promised(document));
-    sentences.extend(conditions(document));
+    sentences.extend(conditions(outcomes(document)));
     sentences
 }
 
@@ -288,8 +289,8 @@ fn promised(document: &Document) -> Vec<Sentence> {
 }
 
 /// Whether the conditions under which it fails apply.
-fn conditions(document: &Document) -> impl Iterator<Item = Sentence> {
-    outcomes(document).into_iter().map(|one| Sentence {
+pub(super) fn conditions(outcomes: Vec<RequirementOutcome>) -> impl Iterator<Item = Sentence> {
+    outcomes.into_iter().map(|one| Sentence {
         tone: match one.holds {
             Answer::Yes => Tone::Bad,
             Answer::No => Tone::Good,

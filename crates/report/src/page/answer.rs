@@ -13,7 +13,7 @@ use crate::document::{AbFound, Command, Document, Ended, Found, Severity, Stream
 use crate::figures::{self, TrialPart, plus_minus};
 use crate::promises::{Promise, promises};
 use crate::results::{QUANTILES, Results, Spot, refuted};
-use crate::thresholds::outcomes;
+use crate::thresholds::{in_answer, outcomes};
 
 /// The percentile that an answer names: its place among [`QUANTILES`].
 const TAIL: usize = 1;
@@ -23,8 +23,7 @@ const TAIL: usize = 1;
 pub fn answer(document: &Document) -> Sentence {
     let verdict = document.verdict();
     let promises = promises(document);
-    let mut conditions = outcomes(document);
-    conditions.retain(|one| one.holds != Answer::No);
+    let conditions = outcomes(document);
     let fails = conditions.iter().any(|one| one.holds == Answer::Yes);
     let tone = match verdict {
         None => Tone::Strong,
@@ -34,7 +33,7 @@ pub fn answer(document: &Document) -> Sentence {
             if ended(document).is_some()
                 || refuted(document).is_some()
                 || is_open(document)
-                || !conditions.is_empty() =>
+                || conditions.iter().any(|one| one.holds == Answer::Unknown) =>
         {
             Tone::Doubtful
         }
@@ -46,16 +45,12 @@ pub fn answer(document: &Document) -> Sentence {
     let (answered, open): (Vec<Promise>, Vec<Promise>) =
         promises.into_iter().partition(|one| one.kept != Answer::Unknown);
     let [answered, open] = [answered, open].map(|all| all.into_iter().map(|one| one.text));
-    let failed = conditions.into_iter().map(|one| match one.holds {
-        Answer::Yes => format!("fails by {}", one.text),
-        Answer::No | Answer::Unknown => format!("undecided: {}", one.text),
-    });
     let first = match answered.len() {
         0 => found(document),
         _ => found_later(document),
     };
     let found = answered.chain([first]).chain(unlike(document)).chain(open);
-    let found = found.chain(failed);
+    let found = found.chain(in_answer(&conditions));
     let parts: Vec<String> = found.chain(ended(document)).chain(worth(document, tone)).collect();
     Sentence { tone, text: parts.join("; ") }
 }

@@ -27,7 +27,7 @@ pub use illustration::{Illustration, Subject, illustrations};
 pub use key_figures::key_figures;
 pub use overview::{StepGroup, TRIALS_DRAWN, groups};
 pub use target::target;
-pub use watched::watched;
+pub use watched::{answer_of_watch, watched};
 
 use fathom_core::verdict::code_in_words;
 

@@ -1,17 +1,19 @@
 //! The report of a watch.
 
-use fathom_core::facts::LayerKind;
+use fathom_core::facts::{Answer, LayerKind};
 use fathom_core::figures::{number, percent, significant, time};
 use fathom_core::measure::Histogram;
 use fathom_core::watch::{Busiest, Counted, CountedFlow, Observed, ObservedFlow};
 use fathom_core::{Bytes, Quantile, Span, Utc};
 
+use super::about::conditions;
 use super::{
     Block, Drawing, Entry, Fact, Head, Level, Page, Section, Sentence, Spare, Spark, Table,
     TableRow, Tone,
 };
 use crate::chart;
 use crate::figures::{self, carried};
+use crate::thresholds::{in_answer, outcomes_of_watch};
 use crate::watched::{OTHERS, WatchedDisk, WatchedResult};
 
 /// The percentiles in the table.
@@ -24,7 +26,7 @@ pub fn watched(result: &WatchedResult, level: Level) -> Page {
     let busiest = most(result);
     Page {
         title: title(result),
-        answer: Some(answer(result, busiest)),
+        answer: Some(answer_of_watch(result)),
         figures: (level == Level::Complete).then(|| tiles(busiest.map(|(_, disk)| disk))).flatten(),
         about: about(result),
         outcome: None,
@@ -49,10 +51,25 @@ fn most(result: &WatchedResult) -> Option<(usize, &WatchedDisk)> {
     result.disks.iter().enumerate().filter(with_ios).max_by_key(ios)
 }
 
-/// The load and the response times of the busiest disk in one sentence.
-fn answer(result: &WatchedResult, busiest: Option<(usize, &WatchedDisk)>) -> Sentence {
+/// The answer in one sentence: the load and the response times of the busiest disk, and the conditions
+/// that apply.
+pub fn answer_of_watch(result: &WatchedResult) -> Sentence {
+    let outcomes = outcomes_of_watch(result);
+    let holds = |answer| outcomes.iter().any(|one| one.holds == answer);
+    let seen = seen(result);
+    let tone = match (holds(Answer::Yes), holds(Answer::Unknown)) {
+        (true, _) => Tone::Bad,
+        (false, true) => Tone::Doubtful,
+        (false, false) => seen.tone,
+    };
+    let parts: Vec<String> = std::iter::once(seen.text).chain(in_answer(&outcomes)).collect();
+    Sentence { tone, text: parts.join("; ") }
+}
+
+/// The load and the response times of the busiest disk.
+fn seen(result: &WatchedResult) -> Sentence {
     let length = result.length();
-    let Some((place, disk)) = busiest else {
+    let Some((place, disk)) = most(result) else {
         return Sentence { tone: Tone::Quiet, text: format!("no reads or writes in {length}") };
     };
     let Some(counted) = disk.counted else { return Sentence::plain("nothing was counted") };
@@ -145,6 +162,7 @@ fn about(result: &WatchedResult) -> Vec<Block> {
         doubts.push("The file has no end: the watch was killed, or goes on.".to_owned());
     }
     let sentence = |text: String| Block::Text(Sentence { tone: Tone::Doubtful, text });
+    blocks.extend(conditions(outcomes_of_watch(result)).map(Block::Text));
     blocks.extend(doubts.into_iter().map(sentence));
     blocks
 }

@@ -7,6 +7,7 @@
 
 mod read;
 mod record;
+mod summary;
 
 use fathom_core::facts::{Host, LayerKind};
 use fathom_core::watch::{Caused, Counted, CountedFlow, Observed, ObservedFlow};
@@ -18,6 +19,7 @@ use crate::document::{self, Distribution};
 
 pub use read::{WatchReadError, WatchedDisk, WatchedResult, is_watch, read_from};
 pub use record::Recorder;
+pub use summary::{DiskSummary, WatchSummary};
 
 /// What the first line of such a file says it is.
 pub const WATCH_FORMAT: &str = "fathom-watch";
@@ -370,6 +372,13 @@ impl ProgramShare {
             written_bytes: caused.written_bytes.0,
         }
     }
+}
+
+/// The JSON Schema of the summary.
+pub fn watch_summary_schema() -> String {
+    let schema = schemars::schema_for!(WatchSummary);
+    let text = serde_json::to_string_pretty(&schema);
+    text.expect("a schema has string keys and no failing parts") + "\n"
 }
 
 /// The JSON Schema of a line of the file.

@@ -7,6 +7,8 @@ use std::io::{self, BufRead, Read};
 use fathom_core::Span;
 use fathom_core::watch::{Busiest, Caused, Counted, History, Observed};
 
+use crate::document::Threshold;
+
 use super::{
     OTHERS, WATCH_FORMAT, WATCH_FORMAT_VERSION, WatchEnd, WatchHeader, WatchLine, WatchStretch,
 };
@@ -78,6 +80,8 @@ pub struct WatchedResult {
     pub lost_events: u64,
     /// The CPU time that watching took.
     pub own_cpu: Span,
+    /// The conditions under which it fails. They are not in the file, except on its command line.
+    pub conditions: Vec<Threshold>,
 }
 
 /// One disk.
@@ -187,7 +191,14 @@ fn header(line: &[u8]) -> Result<WatchHeader, WatchReadError> {
 
 fn of(header: WatchHeader) -> WatchedResult {
     let disks = header.disks.iter().map(|_| WatchedDisk::default()).collect();
-    WatchedResult { header, disks, end: None, lost_events: 0, own_cpu: Span(0) }
+    WatchedResult {
+        header,
+        disks,
+        end: None,
+        lost_events: 0,
+        own_cpu: Span(0),
+        conditions: Vec::new(),
+    }
 }
 
 fn further(

@@ -1,5 +1,9 @@
 //! Thresholds: the conditions under which a result counts as failed, such as a p99 above 2 ms.
 
+mod watched;
+
+pub use watched::outcomes_of_watch;
+
 use fathom_core::experiment::ab::SIDE;
 use fathom_core::facts::Answer;
 use fathom_core::stats::Estimate;
@@ -70,6 +74,15 @@ pub fn is_judged(document: &Document) -> bool {
 /// Whether one of many hosts was lost, so that figures lack its part.
 pub fn lacks_a_host(document: &Document) -> bool {
     document.trials.iter().any(|trial| trial.hosts.iter().any(|host| host.lost.is_some()))
+}
+
+/// What an answer says of the conditions: those by which it fails, and those that are undecided.
+pub(crate) fn in_answer(outcomes: &[RequirementOutcome]) -> impl Iterator<Item = String> {
+    outcomes.iter().filter_map(|one| match one.holds {
+        Answer::Yes => Some(format!("fails by {}", one.text)),
+        Answer::Unknown => Some(format!("undecided: {}", one.text)),
+        Answer::No => None,
+    })
 }
 
 /// The thresholds that say how much worse one side may be than the other.
