@@ -663,7 +663,15 @@ fn bad_targets_are_named_with_a_remedy_and_nothing_is_left() {
         (&["run", "data", "here.fio"], 2, &["here.fio", "job files of fio", "workload file"]),
         (&["run", "here.fio"], 2, &["here.fio", "job files of fio", "workload file"]),
         (&["run", "olpt", "data"], 2, &["olpt", "nor a workload", "did you mean oltp?"]),
-        (&["nonsense"], 2, &["nonsense", "", ""]),
+        (&["run", "olpt"], 2, &["olpt", "nor a workload", "did you mean oltp?"]),
+        (&["nonsense"], 2, &["nonsense: there is no such command", "`fathom --help`", ""]),
+        (&["quik", "data"], 2, &["quik", "no such command", "did you mean quick?"]),
+        (&["help", "quik"], 2, &["quik", "no such command", "did you mean quick?"]),
+        (&["multi-stream", "data"], 2, &["no such command", "`fathom study multi-stream", ""]),
+        (&["study", "study"], 2, &["study: there is no such study", "`fathom study` is", ""]),
+        (&["study", "map"], 2, &["map", "no such study", "`fathom map` is a command"]),
+        (&["study", "multistream"], 2, &["multistream", "no such study", "mean multi-stream?"]),
+        (&["study", "nonsense"], 2, &["nonsense", "no such study", "`fathom study` lists"]),
     ] {
         let output = place.run(args);
         let told = stderr(&output);

@@ -59,7 +59,7 @@ pub fn answer(
     words: &[OsString],
     again: &dyn Fn(&[OsString]) -> Option<clap::Error>,
 ) -> ! {
-    if let Some(answer) = own_words(error) {
+    if let Some(answer) = own_words(error, words) {
         output::note_folded(&format!("error: {answer}"));
         std::process::exit(i32::from(exit::USAGE));
     }
@@ -81,15 +81,15 @@ pub fn answer(
 
 /// What is wrong with words, in one line.
 pub fn in_one_line(error: &clap::Error) -> String {
-    own_words(error).unwrap_or_else(|| {
+    own_words(error, &[]).unwrap_or_else(|| {
         let text = error.to_string();
         text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
     })
 }
 
 /// The words of fathom, where they say more than those of clap.
-fn own_words(error: &clap::Error) -> Option<String> {
-    habit(error).or_else(|| no_command(error)).or_else(|| bad_value(error))
+fn own_words(error: &clap::Error, words: &[OsString]) -> Option<String> {
+    habit(error).or_else(|| no_command(error, words)).or_else(|| bad_value(error))
 }
 
 /// What is wrong with a value, as in every other refusal. Clap would name the value twice.
@@ -123,22 +123,37 @@ fn habit(error: &clap::Error) -> Option<String> {
     Some(format!("{}: there is no such option here: {answer}", printable(option)))
 }
 
-/// The answer to a workload or a target in the place of a command.
-fn no_command(error: &clap::Error) -> Option<String> {
+/// The answer to a word that is no command or no study. It may be a workload or a target.
+fn no_command(error: &clap::Error, words: &[OsString]) -> Option<String> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    let remedy = match shipped::text(word) {
-        Some(_) => format!("apply this load with `fathom run {word} TARGET`"),
-        None if word.contains(['/', '.', ':']) => {
-            format!("measure a target with `fathom run {}`", typed_path(word))
-        }
-        None => return None,
+    let before = words.iter().rposition(|one| one == word.as_str()).unwrap_or(0);
+    let is_study = words[..before].iter().any(|one| one == "study");
+    let commands = Args::command();
+    let studies = commands.find_subcommand("study").filter(|_| is_study);
+    let (what, list) = match is_study {
+        true => ("study", "`fathom study` lists the studies"),
+        false => ("command", "`fathom --help` lists the commands"),
     };
-    Some(format!("{}: there is no such command: {remedy}", printable(word)))
+    let known = studies.unwrap_or(&commands).get_subcommands().map(clap::Command::get_name);
+    let remedy = if shipped::names().any(|name| name == word) {
+        format!("apply this load with `fathom run {word} TARGET`")
+    } else if shipped::studies().any(|name| name == word) {
+        format!("run this study with `fathom study {word} TARGET`")
+    } else if word.contains(['/', '.', ':']) && !is_study {
+        format!("measure a target with `fathom run {}`", typed_path(word))
+    } else if is_study && commands.find_subcommand(word).is_some() {
+        format!("`fathom {word}` is a command of its own, and {list}")
+    } else if let Some(near) = values::nearest(word, known) {
+        format!("did you mean {near}? {list}")
+    } else {
+        list.to_owned()
+    };
+    Some(format!("{}: there is no such {what}: {remedy}", printable(word)))
 }
 
 /// What to do.

@@ -347,9 +347,13 @@ fn divide(args: &Request) -> Result<(Option<String>, &[PathBuf]), Error> {
     if is_there(first) || name.contains('/') {
         return Ok((None, &args.targets));
     }
-    // A new file is made by `prepare`, so this is hardly meant to be one.
-    let near = |known: &&str| 3 <= name.len() && strsim::damerau_levenshtein(name, known) <= 2;
-    match shipped::names().find(near).filter(|_| !rest.is_empty()) {
+    // A new file is made by `prepare`, so this is hardly meant to be one. Alone it may be a target that is
+    // missing, such as vdb.
+    let (most, short) = if rest.is_empty() { (1, 4) } else { (2, 3) };
+    let near = |known: &&str| {
+        short <= name.len().min(known.len()) && strsim::damerau_levenshtein(name, known) <= most
+    };
+    match shipped::names().find(near) {
         Some(near) => Err(Error::option(
             name,
             "it is neither here nor a workload",
