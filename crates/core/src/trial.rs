@@ -135,3 +135,11 @@ pub struct Coordinate {
     /// The value as a number, if it has one: bytes, I/Os per second, a share from 0 to 1.
     pub value: Option<f64>,
 }
+
+impl Coordinate {
+    /// "queue-depth 8, block-size 4k".
+    pub fn in_words<'a>(all: impl IntoIterator<Item = &'a Self>) -> String {
+        let words = all.into_iter().map(|at| format!("{} {}", at.axis, at.label));
+        words.collect::<Vec<_>>().join(", ")
+    }
+}

@@ -2,6 +2,7 @@
 //! keeps it.
 
 use fathom_core::Span;
+use fathom_core::experiment::ROUND;
 use fathom_core::facts::Answer;
 use fathom_core::spec::{BackendKind, Rated};
 use fathom_core::stats::Estimate;
@@ -44,9 +45,6 @@ pub struct Promise {
     /// one depth.
     pub more_may_keep_it: bool,
 }
-
-/// The axis of the rounds of a sustained load.
-const ROUND: &str = "round";
 
 /// What was promised: a figure, and its bound.
 #[derive(Clone, Copy)]

@@ -23,7 +23,7 @@ pub use precondition::Precondition;
 pub use reduction::ReductionProbe;
 pub use sequence::PointSequence;
 pub use study::{BestPractice, Circumstances, Drives, Question, Study, completed, tied};
-pub use sustain::{ROUNDS_MAX, Sustain, Test, TestSettings, Until, Watch, test_plan};
+pub use sustain::{ROUND, ROUNDS_MAX, Sustain, Test, TestSettings, Until, Watch, test_plan};
 pub use sweep::curves::again_at_most;
 pub use sweep::{Candidate, LoadCost, PassOrder, Sweep, SweepSettings};
 pub use throughput::Throughput;

@@ -33,6 +33,7 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::figures::number;
 use crate::measure::Direction;
 use crate::units::{Bytes, Quantile, Rate, Span};
 
@@ -193,8 +194,15 @@ impl Stream {
         };
         let pace = match self.pacing.offered_load(window) {
             None => format!("queue depth {}{rests}", self.pacing.queue_depth()),
-            Some(load) if self.pacing.course().is_some() => format!("offered {load} on average"),
-            Some(load) => format!("offered {load}{rests}"),
+            Some(load) => {
+                let average =
+                    if self.pacing.course().is_some() { " on average" } else { rests.as_str() };
+                let load = match 1000.0 <= load.0 {
+                    true => format!("{}/s", number(load.0)),
+                    false => load.to_string(),
+                };
+                format!("offered {load}{average}")
+            }
         };
         format!("{}, {pace}", self.load_in_words())
     }

@@ -264,7 +264,7 @@ const RUN: &[Row] = &[
         // 30 s of the constant rate at the end are measured too.
         course.as_deref() == Some("1000/s for 10 s, to 3000/s over 10 s, 3000/s")
             && (point(s).window, offered(s)) == (Span::from_secs(50), 2400.0)
-            && point(s).name == "random read 4 KiB, offered 2400/s on average"
+            && point(s).name == "random read 4 KiB, offered 2,400/s on average"
     }),
     ("rate", &["f", "--rate", "1k for 1.05s", "--interval", "300ms"], |s| {
         (point(s).window, point(s).interval) == (Span::from_ms(1200), Span::from_ms(300))
@@ -308,7 +308,7 @@ const RUN: &[Row] = &[
     ("rate", &["f", "--rate", "1k", "-q", "64"], |s| depth(s) == 64),
     ("burst", &["f", "--rate", "1k", "--arrivals", "uniform", "--burst", "4/start:2ms"], |s| {
         point(s).name
-            == "random read 4 KiB, offered 1000/s, bursts of 4 I/Os by each worker with rests of 2 ms \
+            == "random read 4 KiB, offered 1,000/s, bursts of 4 I/Os by each worker with rests of 2 ms \
                 from the last start"
     }),
     ("arrivals", &["f", "--rate", "1k", "--arrivals", "uniform"], |s| {

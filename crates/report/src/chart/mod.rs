@@ -178,6 +178,13 @@ pub enum Form {
     Bars,
 }
 
+impl Form {
+    /// A line over time; a dot for a single value, of which no line can be drawn.
+    pub(crate) fn over_time(dots: &[Dot], dashed: bool) -> Self {
+        if dots.len() == 1 { Self::Dots(Shape::Circle) } else { Self::Line { dashed } }
+    }
+}
+
 /// The shape of a dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {

@@ -158,8 +158,8 @@ fn over_time(
     (paint, dashed): (Paint, bool),
     values: impl Iterator<Item = (f64, Option<f64>)>,
 ) -> Series {
-    let dots = values.map(plain).collect();
-    Series { name: name.into(), paint, form: Form::Line { dashed }, dots }
+    let dots: Vec<Dot> = values.map(plain).collect();
+    Series { name: name.into(), paint, form: Form::over_time(&dots, dashed), dots }
 }
 
 /// IOPS over time.

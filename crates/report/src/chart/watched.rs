@@ -71,8 +71,8 @@ fn middle<T>(piece: &HistoryPart<T>, length: Span) -> f64 {
 
 fn line(name: &str, paint: Paint, values: impl Iterator<Item = (f64, Option<f64>)>) -> Series {
     let dot = |(x, y)| Dot::plain(x, y, "");
-    let dots = values.map(dot).collect();
-    Series { name: name.to_owned(), paint, form: Form::Line { dashed: false }, dots }
+    let dots: Vec<Dot> = values.map(dot).collect();
+    Series { name: name.to_owned(), paint, form: Form::over_time(&dots, false), dots }
 }
 
 /// A line for reads and one for writes.

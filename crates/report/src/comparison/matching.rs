@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use fathom_core::experiment::ROUND;
 use fathom_core::facts::TargetKind;
 use fathom_core::spec::Region;
 use fathom_core::{Bytes, Quantile, Span};
@@ -128,9 +129,6 @@ pub fn measured(document: &Document) -> Vec<MeasuredPlace<'_>> {
     all
 }
 
-/// The axis of the rounds of a sustained load.
-const ROUND: &str = "round";
-
 /// The rounds of each workload as its trials.
 fn rounds_together(rounds: Vec<MeasuredPlace<'_>>) -> Vec<MeasuredPlace<'_>> {
     let mut all: Vec<MeasuredPlace<'_>> = Vec::new();
@@ -251,13 +249,7 @@ impl<'a> MeasuredPlace<'a> {
 
     /// "queue-depth 8, block-size 4k".
     pub(super) fn place_name(&self) -> String {
-        let each = self.labels().map(|(axis, label)| format!("{axis} {label}"));
-        each.collect::<Vec<_>>().join(", ")
-    }
-
-    /// The labels of its place.
-    fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.coordinates.iter().map(|one| (&*one.axis, &*one.label))
+        Coordinate::in_words(&self.coordinates)
     }
 
     pub(super) fn is_at_the_place_of(&self, other: &Self) -> bool {

@@ -1,9 +1,10 @@
 //! The doubts of all trials, each of them once.
 
 use fathom_core::count;
+use fathom_core::experiment::ROUND;
 use fathom_core::verdict::code_in_words;
 
-use crate::document::{Finding, Trial};
+use crate::document::{Coordinate, Finding, Trial};
 
 /// A finding of one or several trials.
 #[derive(Clone, Debug)]
@@ -75,7 +76,7 @@ pub fn doubts<'t>(trials: &'t [Trial]) -> Vec<Doubt<'t>> {
         let alike = group.iter().all(|(_, one)| one.evidence == finding.evidence);
         let mut steps: Vec<usize> = group.iter().map(|(step, _)| *step).collect();
         steps.dedup();
-        let trials = whose(one, &steps, trials.len());
+        let trials = whose(one, &steps, trials);
         let whose = match alike {
             _ if trials.is_empty() => String::new(),
             true => format!("{trials}: "),
@@ -97,13 +98,24 @@ pub fn trial_word(trials: &[Trial]) -> &'static str {
 
 /// More steps than this are not named one by one.
 const NAMED: usize = 8;
+/// More than this are named by their numbers alone, and so is one whose place takes more characters.
+const PLACED: usize = 2;
+const PLACE_LONG: usize = 40;
 
-/// "step 2", "steps 1, 3 and 4", "trials 1, 2, 3, 5, 6, 7, 8 and 60 more", "every step".
-fn whose(one: &str, steps: &[usize], all: usize) -> String {
-    let names: Vec<String> = steps.iter().map(usize::to_string).collect();
+/// "step 2", "steps 1, 3 and 4", "trial 6 (queue-depth 4, rate 400k)", "trials 1, 2, 3, 5, 6, 7, 8 and 60
+/// more", "every step".
+fn whose(one: &str, steps: &[usize], all: &[Trial]) -> String {
+    let places: Vec<Option<String>> = steps.iter().map(|step| place(&all[step - 1])).collect();
+    let name = |(at, step): (usize, &usize)| match &places[at] {
+        // Repeats have one place, which their last one is told with.
+        same if places.get(at + 1) == Some(same) => step.to_string(),
+        Some(place) if steps.len() <= PLACED => format!("{step} ({place})"),
+        _ => step.to_string(),
+    };
+    let names: Vec<String> = steps.iter().enumerate().map(name).collect();
     match names.as_slice() {
-        _ if all == 1 => String::new(),
-        _ if steps.len() == all => format!("every {one}"),
+        _ if all.len() == 1 => String::new(),
+        _ if steps.len() == all.len() => format!("every {one}"),
         [only] => format!("{one} {only}"),
         [first @ .., _] if NAMED < names.len() => {
             let first = &first[..NAMED - 1];
@@ -112,6 +124,13 @@ fn whose(one: &str, steps: &[usize], all: usize) -> String {
         [rest @ .., last] => format!("{one}s {} and {last}", rest.join(", ")),
         [] => String::new(),
     }
+}
+
+/// Where a table by axes has it: "queue-depth 4, rate 400k". None for the round of a repeated load, which is
+/// its number.
+fn place(trial: &Trial) -> Option<String> {
+    let text = Coordinate::in_words(trial.place.coordinates.iter().filter(|at| at.axis != ROUND));
+    (!text.is_empty() && text.chars().count() <= PLACE_LONG).then_some(text)
 }
 
 #[cfg(test)]

@@ -22,6 +22,9 @@ use crate::units::{Bytes, Quantile, Span};
 pub use presets::{Test, TestSettings, test_plan};
 use steady::{Lack, Rule, Standing, standing};
 
+/// The axis of rounds that have one point each.
+pub const ROUND: &str = "round";
+
 /// SNIA's largest number of rounds; more if this many take less time than the load has to go on
 /// for.
 pub const ROUNDS_MAX: u32 = 25;
@@ -288,7 +291,7 @@ impl Sustain {
             if coordinates.is_empty() {
                 // The place of a round of one point is its place in time.
                 coordinates.push(Coordinate {
-                    axis: "round".to_owned(),
+                    axis: ROUND.to_owned(),
                     label: (number + 1).to_string(),
                     value: Some((number + 1) as f64),
                 });

@@ -4,15 +4,13 @@
 mod cells;
 mod script;
 
+use fathom_core::experiment::ROUND;
 use fathom_core::stats;
 
 use super::{Axis, BARS, Chart, Dot, Form, Lines, Paint, Panel, Plot, Scale, Series, Shape, loops};
 use crate::document::{Document, Role, Round, SteadyState, SustainFound, Trial};
 use crate::figures;
 use crate::results::{QUANTILES, Results};
-
-/// The axis of rounds that have one point each.
-const ROUND: &str = "round";
 
 /// All charts of a test, its subject first.
 pub fn charts(document: &Document, found: &SustainFound) -> Vec<Chart> {
