@@ -7,7 +7,8 @@ use fathom_core::{markup, printable};
 use crate::chart::{Chart, Plot};
 use crate::document::Document;
 use crate::page::{
-    Block, Drawing, Entry, Level, Outcome, Page, Remark, Section, Sentence, Table, TableRow, Tone,
+    Block, Drawing, Entry, Level, Listed, Outcome, Page, Remark, Section, Sentence, Table,
+    TableRow, Tone,
 };
 use crate::terminal::{self, Style};
 
@@ -154,11 +155,7 @@ fn entry(entry: &Entry) -> String {
         Entry::Name { text, below, .. } => escape(&format!("{}, {below}", text.trim_start())),
         Entry::Figure { text, half } => escape(format!("{text} {half}").trim_end()),
         Entry::Bar { word, .. } => escape(word),
-        Entry::Trials(trials) => {
-            let numbers: Vec<String> =
-                trials.iter().map(|(number, _)| number.to_string()).collect();
-            numbers.join(" ")
-        }
+        Entry::Trials(trials) => Listed::in_words(trials),
         Entry::Verdict(verdict) => verdict.name().to_owned(),
     }
 }

@@ -2,8 +2,9 @@
 
 mod samples;
 
-use fathom_report::document::{CellDoubt, Found, Verdict};
-use fathom_report::{document, html};
+use fathom_report::document::{CellDoubt, Document, Found, Verdict};
+use fathom_report::page::{Level, Page};
+use fathom_report::{document, html, markdown};
 
 fn pages() -> Vec<(&'static str, String)> {
     let page = |(name, bytes): (&'static str, Vec<u8>)| {
@@ -34,6 +35,30 @@ fn tags(page: &str) -> Vec<String> {
         tags.push(name);
     }
     tags
+}
+
+#[test]
+fn a_long_list_of_trials_is_shortened_with_the_same_words_in_every_report() {
+    let (_, bytes) = samples::all().into_iter().find(|(name, _)| *name == "repeats").unwrap();
+    let mut document = document::read(&bytes).unwrap();
+    let list = |document: &Document| {
+        let text = markdown::page(&Page::of(document, Level::Complete));
+        let row = text.lines().find(|line| line.starts_with("| random")).unwrap().to_owned();
+        row.split('|').rev().nth(2).unwrap().trim().to_owned()
+    };
+    assert_eq!(list(&document), "1 2? 3");
+    let link =
+        |number: usize, mark: &str| format!("<a href=\"#trial-{number}\">{number}{mark}</a>");
+    let linked = format!("{} {} {}", link(1, ""), link(2, "?"), link(3, ""));
+    assert!(html::document(&document).contains(&linked));
+    for repeat in 3..12 {
+        let mut trial = document.trials[0].clone();
+        trial.place.repeat = repeat;
+        document.trials.push(trial);
+    }
+    assert_eq!(list(&document), "1 2? 3 … 12 (12)");
+    let linked = format!("{linked} … {} (12)", link(12, ""));
+    assert!(html::document(&document).contains(&linked));
 }
 
 #[test]

@@ -4,12 +4,9 @@ use super::{escape, plotly, put};
 use crate::chart::{self, Chart, Panel, Plot};
 use crate::document::{Severity, Verdict};
 use crate::page::{
-    Block, Drawing, Entry, Fact, Head, Outcome, Page, Remark, Section, Sentence, Spare, Table,
-    TableRow, Tone,
+    Block, Drawing, Entry, Fact, Head, Listed, Outcome, Page, Remark, Section, Sentence, Spare,
+    Table, TableRow, Tone,
 };
-
-/// With more trials than this, not every trial has a link.
-const LINKED: usize = 6;
 
 /// Tables with this many columns have smaller type.
 const MANY: usize = 11;
@@ -284,18 +281,13 @@ fn entry(entry: &Entry) -> String {
             format!("<span class=\"bar\" style=\"width:{width:.1}%\"></span>{}", escape(word))
         }
         Entry::Trials(trials) => {
-            let link = |(number, is_sound): &(usize, bool)| {
-                let mark = if *is_sound { "" } else { "?" };
-                format!("<a href=\"#{}\">{number}</a>{mark}", anchor(*number))
+            let link = |one: &Listed| match one.trial {
+                Some(trial) => {
+                    format!("<a href=\"#{}\">{}</a>", anchor(trial), escape(&one.text))
+                }
+                None => escape(&one.text),
             };
-            let mut links: Vec<String> = trials.iter().map(link).collect();
-            if LINKED < links.len() {
-                // This many would push the verdict out of the page.
-                let count = links.len();
-                links.splice(LINKED / 2..count - 1, ["…".to_owned()]);
-                links.push(format!("({count})"));
-            }
-            links.join(" ")
+            trials.iter().map(link).collect::<Vec<_>>().join(" ")
         }
         Entry::Verdict(verdict) => chip(verdict.name()),
     }

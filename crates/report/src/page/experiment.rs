@@ -6,7 +6,7 @@ use crate::chart;
 use crate::chart::sustain::Watched;
 use crate::document::{
     Command, Document, Estimate, Found, Job, JobFlow, JobsFound, PeakFound, Role, Round,
-    SteadyState, SustainFound, Verdict,
+    SteadyState, SustainFound,
 };
 use crate::figures::{self, or_unknown, plus_minus};
 use crate::results::{Results, Spot};
@@ -273,9 +273,7 @@ fn table(results: &Results<'_>, times: bool, level: Level) -> Table {
             cells.extend([mean, max].map(|ns| Entry::figure(or_unknown(ns.map(figures::time)))));
         }
         if level == Level::Complete {
-            let trials = spot.trials.iter();
-            let trials = trials.map(|(nth, trial)| (*nth, trial.verdict == Verdict::Sound));
-            cells.push(Entry::Trials(trials.collect()));
+            cells.push(Entry::trials(&spot.trials));
         }
         cells.push(Entry::Verdict(spot.verdict));
         table.row(cells);

@@ -32,7 +32,7 @@ pub use watched::{answer_of_watch, watched};
 use fathom_core::verdict::code_in_words;
 
 use crate::chart::Chart;
-use crate::document::{Command, Document, Finding, Severity, Verdict};
+use crate::document::{Command, Document, Finding, Severity, Trial, Verdict};
 use crate::figures::{self, Doubt};
 
 /// The level of detail of a page. Figures that it leaves out are not computed.
@@ -377,11 +377,23 @@ pub enum Entry {
         /// May be empty.
         word: String,
     },
-    /// Trials by their numbers, from 1; each with whether it is sound.
-    Trials(Vec<(usize, bool)>),
+    /// A list of trials.
+    Trials(Vec<Listed>),
     /// A verdict.
     Verdict(Verdict),
 }
+
+/// A word in a list of trials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// "7", "7?" for one that is not sound; or what stands for those that are not listed.
+    pub text: String,
+    /// The trial's number, from 1.
+    pub trial: Option<usize>,
+}
+
+/// With more trials than this, not every trial is listed: this many would push the verdict out of the page.
+const LISTED: usize = 6;
 
 impl Head {
     /// A column of words.
@@ -409,6 +421,29 @@ impl Entry {
     /// A figure without a half-width.
     pub fn figure(text: impl Into<String>) -> Self {
         Self::Figure { text: text.into(), half: String::new() }
+    }
+
+    /// The trials of a point with their numbers, those that are not sound with a mark: "1 2? 3 … 12 (12)".
+    pub fn trials(trials: &[(usize, &Trial)]) -> Self {
+        let word = |text: String| Listed { text, trial: None };
+        let listed = |(number, trial): &(usize, &Trial)| {
+            let mark = if trial.verdict == Verdict::Sound { "" } else { "?" };
+            Listed { text: format!("{number}{mark}"), trial: Some(*number) }
+        };
+        let mut all: Vec<Listed> = trials.iter().map(listed).collect();
+        let count = all.len();
+        if LISTED < count {
+            all.splice(LISTED / 2..count - 1, [word("…".to_owned())]);
+            all.push(word(format!("({count})")));
+        }
+        Self::Trials(all)
+    }
+}
+
+impl Listed {
+    /// The list as words.
+    pub fn in_words(all: &[Self]) -> String {
+        all.iter().map(|one| one.text.as_str()).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -4,7 +4,7 @@ use fathom_core::Quantile;
 use fathom_core::stats::Estimate;
 
 use super::{Block, Drawing, Entry, Head, Level, Section, Spare, Table};
-use crate::document::{BackendKind, Document, Trial, Verdict};
+use crate::document::{BackendKind, Document, Trial};
 use crate::figures::{self, Summary, TrialPart, plus_minus};
 use crate::results::{Results, Spot};
 
@@ -124,10 +124,7 @@ fn points(document: &Document, level: Level) -> Table {
         let (text, below) = figures::names(point.first());
         let name = Entry::Name { text, below, trial: point.trials[0].0 };
         let trials = match level {
-            Level::Complete => {
-                let sound = |trial: &Trial| trial.verdict == Verdict::Sound;
-                Entry::Trials(point.trials.iter().map(|(nth, one)| (*nth, sound(one))).collect())
-            }
+            Level::Complete => Entry::trials(&point.trials),
             Level::Short | Level::Trials | Level::Full => {
                 Entry::figure(point.trials.len().to_string())
             }

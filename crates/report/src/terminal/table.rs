@@ -4,7 +4,7 @@ use fathom_core::printable;
 
 use super::text::{paint, push_line, width, wrap};
 use super::{Style, verdict_tone};
-use crate::page::{Entry, Head, Spare, Table, TableRow, Tone};
+use crate::page::{Entry, Head, Listed, Spare, Table, TableRow, Tone};
 
 /// The width of the bars.
 const BAR: usize = 24;
@@ -169,10 +169,7 @@ fn written(entry: &Entry, tone: Tone, fit: Fit) -> Written {
             let length = (share * BAR as f64).round() as usize;
             plain(format!("{} {word}", "#".repeat(length)).trim_end().to_owned())
         }
-        Entry::Trials(trials) => {
-            let numbers: Vec<String> = trials.iter().map(|(nth, _)| nth.to_string()).collect();
-            plain(numbers.join(" "))
-        }
+        Entry::Trials(trials) => plain(Listed::in_words(trials)),
         Entry::Verdict(verdict) => Written {
             text: verdict.name().to_owned(),
             half: String::new(),
