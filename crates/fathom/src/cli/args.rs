@@ -623,6 +623,12 @@ impl Args {
         results.map(|results| std::mem::take(&mut results.fail_if)).unwrap_or_default()
     }
 
+    /// The conditions under which the result of a recorded command line fails. A line that this version does
+    /// not know has none that it knows.
+    pub fn recorded_conditions(words: &[String]) -> Vec<Threshold> {
+        Self::reread(words).map(Self::fail_if).unwrap_or_default()
+    }
+
     fn from_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut args = Self::from_arg_matches(matches)?;
         let typed_of = match &mut args.command {

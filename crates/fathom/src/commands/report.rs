@@ -82,8 +82,7 @@ fn conditions(args: &Report, document: &Document) -> Result<Vec<Threshold>, Erro
     outputs::have_sides(document, &args.fail_if)?;
     Ok(match args.fail_if.is_empty() {
         false => args.fail_if.clone(),
-        // A line that this version does not know has none that it knows.
-        true => Args::reread(&document.header.command_line).map(Args::fail_if).unwrap_or_default(),
+        true => Args::recorded_conditions(&document.header.command_line),
     })
 }
 

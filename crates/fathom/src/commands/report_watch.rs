@@ -55,7 +55,7 @@ fn with_conditions(args: &Report, result: WatchedResult) -> Result<WatchedResult
     }
     let conditions = match args.fail_if.is_empty() {
         false => args.fail_if.clone(),
-        true => Args::reread(&result.header.command_line).map(Args::fail_if).unwrap_or_default(),
+        true => Args::recorded_conditions(&result.header.command_line),
     };
     Ok(WatchedResult { conditions, ..result })
 }

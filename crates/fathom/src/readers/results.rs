@@ -7,7 +7,8 @@ use fathom_report::comparison::{self, Match, Question, Sides};
 use fathom_report::document::{self, Conclusion, Document, Ended, Header, Line};
 use fathom_report::history::{History, HistoryEntry, HistoryRequest};
 use fathom_report::page::{Level, Page};
-use fathom_report::summary::summary;
+use fathom_report::summary::{summary, summary_of_watch};
+use fathom_report::watched::WatchedResult;
 use fathom_report::{csv, export, html, image, markdown, page, terminal, watched};
 
 use crate::cli::args::Args;
@@ -16,8 +17,7 @@ use crate::import::{self, Imported, Output};
 /// Reads a result file, and shows it in every format. Reads it once more as a history does.
 pub fn result(bytes: &[u8]) {
     if let Ok(document) = document::read(bytes) {
-        let recorded = Args::reread(&document.header.command_line);
-        let conditions = recorded.map(Args::fail_if).unwrap_or_default();
+        let conditions = Args::recorded_conditions(&document.header.command_line);
         show(&Document { conditions, ..document });
     }
     let timeless = document::read_timeless(&mut &*bytes).expect("memory can be read");
@@ -86,7 +86,10 @@ fn show_page(page: &Page) {
 /// Reads the file of a watch, and shows it in every format.
 pub fn watch(bytes: &[u8]) {
     let Ok(Ok(result)) = watched::read_from(&mut &*bytes) else { return };
+    let conditions = Args::recorded_conditions(&result.header.command_line);
+    let result = WatchedResult { conditions, ..result };
     show_page(&page::watched(&result, Level::Complete));
+    assert_eq!(summary_of_watch(&result).disks.len(), result.disks.len());
 }
 
 /// The most jobs that a file may have.

@@ -105,11 +105,11 @@ const PLACE_LONG: usize = 40;
 /// "step 2", "steps 1, 3 and 4", "trial 6 (queue-depth 4, rate 400k)", "trials 1, 2, 3, 5, 6, 7, 8 and 60
 /// more", "every step".
 fn whose(one: &str, steps: &[usize], all: &[Trial]) -> String {
-    let places: Vec<Option<String>> = steps.iter().map(|step| place(&all[step - 1])).collect();
+    let of = |step: &usize| place(&all[step - 1]).filter(|_| steps.len() <= PLACED);
+    let places: Vec<Option<String>> = steps.iter().map(of).collect();
     let name = |(at, step): (usize, &usize)| match &places[at] {
         // Repeats have one place, which their last one is told with.
-        same if places.get(at + 1) == Some(same) => step.to_string(),
-        Some(place) if steps.len() <= PLACED => format!("{step} ({place})"),
+        Some(place) if places.get(at + 1) != Some(&places[at]) => format!("{step} ({place})"),
         _ => step.to_string(),
     };
     let names: Vec<String> = steps.iter().enumerate().map(name).collect();

@@ -2,7 +2,7 @@
 
 use fathom_core::Quantile;
 use fathom_core::measure::{Direction, Histogram};
-use fathom_core::watch::{CountedFlow, Observed, ObservedFlow};
+use fathom_core::watch::CountedFlow;
 
 use super::carried;
 use crate::watched::WatchedDisk;
@@ -32,8 +32,8 @@ impl DiskFigures {
         let mut times = Histogram::default();
         for one in Direction::BOTH.iter().filter(|one| chosen(one)) {
             let (flow, observed) = match one {
-                Direction::Read => (&counted.reads, disk.observed.as_ref().map(reads)),
-                Direction::Write => (&counted.writes, disk.observed.as_ref().map(writes)),
+                Direction::Read => (&counted.reads, disk.observed.as_ref().map(|it| &it.reads)),
+                Direction::Write => (&counted.writes, disk.observed.as_ref().map(|it| &it.writes)),
             };
             sum.add(flow);
             if let Some(observed) = observed {
@@ -64,12 +64,4 @@ impl DiskFigures {
     pub fn longest(&self) -> Option<f64> {
         self.times.max().map(|ns| ns as f64)
     }
-}
-
-fn reads(observed: &Observed) -> &ObservedFlow {
-    &observed.reads
-}
-
-fn writes(observed: &Observed) -> &ObservedFlow {
-    &observed.writes
 }

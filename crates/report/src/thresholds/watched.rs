@@ -1,6 +1,6 @@
 //! The conditions on a watch: they are about each disk over the whole watch, its reads and writes together.
 
-use fathom_core::facts::Answer;
+use fathom_core::facts::{Answer, LayerKind};
 use fathom_core::figures::percent;
 use fathom_core::stats::Estimate;
 use fathom_core::typed_word;
@@ -43,11 +43,10 @@ fn outcome(result: &WatchedResult, threshold: &Threshold) -> RequirementOutcome 
         let why = ": unknown, because the watch was killed, or goes on";
         return of(Answer::Unknown, why.to_owned());
     }
-    let names = result.header.disks.iter().map(|disk| disk.name.as_str());
-    let all: Vec<(&str, OnDisk)> = names
-        .zip(&result.disks)
-        .filter(|(_, disk)| !is_told_below(result, disk, threshold.condition))
-        .map(|(name, disk)| (name, judged(disk, threshold.condition)))
+    let disks = result.header.disks.iter().zip(&result.disks);
+    let all: Vec<(&str, OnDisk)> = disks
+        .filter(|(name, disk)| !is_told_below(result, name.kind, disk, threshold.condition))
+        .map(|(name, disk)| (name.name.as_str(), judged(disk, threshold.condition)))
         .collect();
     for holds in [Answer::Yes, Answer::Unknown] {
         let mut those = all.iter().filter(|(_, one)| one.holds == holds);
@@ -66,14 +65,21 @@ fn outcome(result: &WatchedResult, threshold: &Threshold) -> RequirementOutcome 
     of(Answer::No, format!(" is not the case{nearest}"))
 }
 
-/// Whether this layer has no requests of its own, while those of the disks below tell their times.
-fn is_told_below(result: &WatchedResult, disk: &WatchedDisk, condition: Condition) -> bool {
+/// Whether this layer has no requests of its own, while those of the disks below tell their times. A watch
+/// of an array or a volume always has its disks; nothing is below zram.
+fn is_told_below(
+    result: &WatchedResult,
+    kind: LayerKind,
+    disk: &WatchedDisk,
+    condition: Condition,
+) -> bool {
     let of_requests = |metric| matches!(metric, Metric::Max | Metric::Quantile(_));
     let needs_requests = match condition {
         Condition::Above(metric, _) | Condition::Below(metric, _) => of_requests(metric),
         Condition::Verdict(_) | Condition::Worse(..) => false,
     };
     needs_requests
+        && matches!(kind, LayerKind::Md | LayerKind::DeviceMapper)
         && disk.observed.is_none()
         && result.disks.iter().any(|other| other.observed.is_some())
 }
@@ -168,7 +174,7 @@ impl Metric {
 
 #[cfg(test)]
 mod tests {
-    use fathom_core::facts::{Host, LayerKind};
+    use fathom_core::facts::Host;
     use fathom_core::watch::{Counted, CountedFlow, Observed, ObservedFlow};
     use fathom_core::{Bytes, Quantile, Span};
 
@@ -252,8 +258,14 @@ mod tests {
     fn a_layer_without_requests_leaves_times_to_the_disk_below() {
         let below = disk(2000, std::iter::repeat_n(100, 2000));
         let volume = WatchedDisk { observed: None, ..below.clone() };
-        let both = watch(Vec::from([volume.clone(), below]), "p99>x", p99_above(1000.0));
-        assert_eq!(said(&both).0, Answer::No);
+        let mut both = watch(Vec::from([volume.clone(), below]), "p99>x", p99_above(1000.0));
+        let mut of = |kind| {
+            both.header.disks[0].kind = kind;
+            said(&both).0
+        };
+        assert_eq!(of(LayerKind::DeviceMapper), Answer::No);
+        // No disk is below compressed memory: the other one says nothing of it.
+        assert_eq!(of(LayerKind::Zram), Answer::Unknown);
         let alone = watch(Vec::from([volume]), "p99>x", p99_above(1000.0));
         let why = "--fail-if 'p99>x': without events of its requests, p99 is unknown on sd0";
         assert_eq!(said(&alone), (Answer::Unknown, why.to_owned()));
